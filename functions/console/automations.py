@@ -12,13 +12,9 @@ from console.visit import Visit
 from mcpist.audit import record as audit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
-from mcpist.running import gate
-from mcpist.running.confirmation import Agreement
-from mcpist.running.gate import ToolUse
 from mcpist.tools.declare.parameters import Parameter, parameters_of
 
 MODULE_NAME = "automations"
-BUTTON = Agreement(claimed=True)
 COLUMNS: Columns[Mapping[str, Any]] = {
     "name": lambda row: row["name"],
     "batch": lambda row: row["batch"],
@@ -43,16 +39,16 @@ def submit(visit: Visit) -> HttpResponse:
             fields = _fields(visit, {})
             if wrong := next((field for field in fields if field.problem), None):
                 raise InvalidRequest(field=wrong.name, problem="it is no JSON")
-            made = _use(visit, "set", arguments_of(fields))
+            made = visit.use(MODULE_NAME, "set", arguments_of(fields))
             return visit.redirect(address(made["name"]), done="automation_set")
         case "pause" | "resume" | "replay" as tool:
             run = {"run": form("run")} if tool == "replay" else {}
-            _use(visit, tool, {"name": name, **run})
+            visit.use(MODULE_NAME, tool, {"name": name, **run})
             done = {"pause": "automation_paused", "resume": "automation_resumed", "replay": "automation_replayed"}
             return visit.redirect(address(name), done=done[tool])
         case "preview":
             event = {"event": form("past")} if form("past") else {}
-            return _show_one(visit, name, preview=_use(visit, "preview", {"name": name, **event}))
+            return _show_one(visit, name, preview=visit.use(MODULE_NAME, "preview", {"name": name, **event}))
         case "end":
             return _end(visit, name)
     raise InvalidRequest(field="action", problem="this action is unknown")
@@ -126,9 +122,3 @@ def _choices(visit: Visit) -> dict[str, list[str]]:
         "batch": [one.name for one in batches],
         "event": [one.full_name for one in visible_types(visit.permissions)],
     }
-
-
-def _use(visit: Visit, tool: str, arguments: Mapping[str, Any]) -> Any:
-    """Use a tool of the module through the gate, as every door does, and return its JSON."""
-    use = ToolUse(MODULE_NAME, tool, arguments, visit.request_id)
-    return gate.admit(visit.permissions, use, BUTTON).run(visit.remaining).json

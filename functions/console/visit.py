@@ -165,6 +165,14 @@ class Visit(Exchange):
         merged = {name: value for name, value in {**query, **changes}.items() if value}
         return f"{self.request.path}?{urlencode(merged)}" if merged else self.request.path
 
+    def use(self, module: str, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Use a tool through the gate, as every door does, and return its JSON; the form's button is the agreement."""
+        from mcpist.running.confirmation import Agreement  # few pages use a tool
+        from mcpist.running.gate import ToolUse, admit
+
+        wanted = ToolUse(module, tool, arguments, self.request_id)
+        return admit(self.permissions, wanted, Agreement(claimed=True)).run(self.remaining).json
+
     def check_form(self) -> None:
         """Refuse a form that no page of this session has sent: FormRefused."""
         if not self.request.is_from_own_page or not csrf.is_valid(self.request.form_value("csrf"), self.session.id):

@@ -16,14 +16,9 @@ from mcpist.batch.saved.records import MODULE, SavedBatch
 from mcpist.batch.timeline import Elements, Progress, StepProgress
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.http.request import HttpResponse
-from mcpist.running import gate
-from mcpist.running.confirmation import Agreement
-from mcpist.running.gate import ToolUse
 from mcpist.settings import settings
 from mcpist.tools.declare.parameters import parameters_of
 from mcpist.tools.declare.tool import Tool
-
-CLICKED = Agreement(claimed=True)
 
 
 def run(visit: Visit, tool: Tool) -> HttpResponse | None:
@@ -50,13 +45,13 @@ def save(visit: Visit) -> HttpResponse:
         values["parameters"] = json.loads(form("parameters") or "{}")
     except (ValueError, RecursionError):
         raise InvalidRequest(field="parameters", problem="it is no JSON") from None
-    _use(visit, "save", values)
+    visit.use(MODULE, "save", values)
     return visit.redirect(f"/tools?tool={MODULE}.{values['name']}", done="batch_saved")
 
 
 def delete(visit: Visit) -> HttpResponse:
     """Delete a saved batch."""
-    _use(visit, "delete", {"name": visit.request.form_value("name")})
+    visit.use(MODULE, "delete", {"name": visit.request.form_value("name")})
     return visit.redirect(f"/tools?module={MODULE}", done="saved_batch_deleted")
 
 
@@ -87,8 +82,3 @@ def _graph(visit: Visit, saved: SavedBatch) -> Mapping[str, Any]:
     ]
     seen = Progress(batch="", done=False, started_at=0, now=0, steps=tuple(steps))
     return {"broken": None, "picture": picture(seen), "counts": count_states(seen), "progress": seen}
-
-
-def _use(visit: Visit, tool: str, arguments: Mapping[str, Any]) -> None:
-    """Use a tool of the module through the gate, as every door does."""
-    gate.admit(visit.permissions, ToolUse(MODULE, tool, arguments, visit.request_id), CLICKED).run(visit.remaining)

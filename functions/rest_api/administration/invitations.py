@@ -1,4 +1,4 @@
-"""Who comes without a directory: people by the links of invitations, and programs with credentials."""
+"""Users of no directory: people who come by the links of invitations, and programs with credentials."""
 
 from typing import Annotated, Literal
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 from mcpist.caller import ClientInfo
 from mcpist.errors import AlreadyExists, InvalidRequest, McpistError, MethodNotAllowed, RouteNotFound
@@ -159,7 +160,7 @@ def _route(asked: Provisioning, id_: str) -> HttpResponse:
             return asked.show(id_) if id_ else asked.search()
         case "POST" if not id_:
             sent = asked.body()
-            return asked.put(provisioning.new_id(), lambda _: sent, new=True)
+            return asked.put(str(uuid4()), lambda _: sent, new=True)
         case "PUT" if id_:
             sent = asked.body()
             # A user of whom it is not said whether they are active stays as they are.

@@ -6,16 +6,14 @@ accepts. So no directory can make anybody a member, of whichever organization it
 """
 
 import base64
-import hashlib
 import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import decode
@@ -24,12 +22,20 @@ from mcpist.caller import Caller, Subject
 from mcpist.errors import AlreadyExists, AuthenticationError, CallerError, GroupNotFound, InvalidRequest, UserNotFound
 from mcpist.people import browsers, client_logins, directory
 from mcpist.people.administration import Administration, journal_of
-from mcpist.people.company import ADDRESS_ISSUER, CompanyDirectory, Group, address_subject
+from mcpist.people.company import (
+    ADDRESS_ISSUER,
+    TOKEN_MARK,
+    CompanyDirectory,
+    Group,
+    address_of,
+    address_subject,
+    name_of,
+    organization_of,
+    token_hash,
+)
 from mcpist.people.organization import Organization, User
 
 SCIM_PATH = "/scim/v2"
-TOKEN_MARK = "scim_"  # noqa: S105 - with which tokens begin, so that scanners find one
-MAX_DIRECTORY_TOKEN_CHARACTERS = 1_000
 MAX_GROUPS = 1_000
 MAX_NAME_IN_ID = 100
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._@-]+")
@@ -45,7 +51,7 @@ def make_token(work: Administration) -> str:
     """Make the token with which the directory comes, to be shown once; the one before it ends at once."""
     organization = base64.urlsafe_b64encode(work.caller.organization.encode()).decode().rstrip("=")
     token = f"{TOKEN_MARK}{organization}.{secrets.token_urlsafe(32)}"
-    edit = change_directory(token_hash=_hash(token), token_made_at=int(time.time()))
+    edit = change_directory(token_hash=token_hash(token), token_made_at=int(time.time()))
     work.change("directory.connect", "directory", edit)
     return token
 
@@ -75,10 +81,10 @@ def find_group(organization: Organization, group: str) -> Group:
 
 def identify(token: str) -> Caller:
     """Return the company's directory that a token stands for, as a caller; AuthenticationError for any other value."""
-    organization = _organization_of(token)
+    organization = organization_of(token)
     head = directory_table().get(f"org#{organization}", "org") if organization else None
     known = decode(CompanyDirectory, (head or {}).get("directory", {})).token_hash
-    if not known or not hmac.compare_digest(known, _hash(token)):
+    if not known or not hmac.compare_digest(known, token_hash(token)):
         raise AuthenticationError(problem="it is no token of a company's directory, or was replaced or revoked")
     return directory_caller(organization)
 
@@ -112,11 +118,11 @@ def put_user(id_: str, told: Told) -> directory.Edit:
             raise AlreadyExists(kind="user", name=name)
         user = managed.get(id_) or User(_new_user_id(before, name, id_), name, address_subject(""))
         if user.subject.issuer == ADDRESS_ISSUER:
-            user = replace(user, subject=address_subject(_address_of(scim)))
+            user = replace(user, subject=address_subject(address_of(scim)))
         if any(one.subject == user.subject for one in before.users.values() if one.id != user.id):
             raise AlreadyExists(kind="user with the address", name=user.subject.sub)
         ended = 0 if active else user.deactivated_at or int(time.time())
-        return before.with_user(replace(user, name=_name_of(scim), scim=scim, deactivated_at=ended))
+        return before.with_user(replace(user, name=name_of(scim), scim=scim, deactivated_at=ended))
 
     return edit
 
@@ -161,11 +167,6 @@ def remove_group(group: str) -> directory.Edit:
         return replace(_with_members(before, group, set()), groups=left)
 
     return edit
-
-
-def new_id() -> str:
-    """Return the id of a new user or group, by which the directory knows it."""
-    return str(uuid4())
 
 
 def is_expired(organization: Organization, user: User, now: float) -> bool:
@@ -230,17 +231,6 @@ def _new_user_id(before: Organization, name: str, id_: str) -> str:
     return f"{readable}-{id_[:8]}" if is_taken else readable
 
 
-def _address_of(scim: Mapping[str, Any]) -> str:
-    emails = sorted(scim.get("emails", ()), key=lambda email: not email.get("primary"))
-    return str(next((email["value"] for email in emails), scim["userName"]))
-
-
-def _name_of(scim: Mapping[str, Any]) -> str:
-    parts = scim.get("name", {})
-    spelled = parts.get("formatted") or " ".join(filter(None, map(parts.get, ("givenName", "familyName"))))
-    return str(scim.get("displayName") or spelled or scim["userName"])
-
-
 def _with_group(before: Organization, group: Group) -> Organization:
     return replace(before, groups={**before.groups, group.id: group})
 
@@ -253,18 +243,3 @@ def _with_members(before: Organization, group: str, members: set[str]) -> Organi
             left = tuple(one for one in user.groups if one != group)
             users[user.id] = replace(user, groups=(*left, group) if is_member else left)
     return replace(before, users=users)
-
-
-def _organization_of(token: str) -> str:
-    """Return the organization that a token names; empty for a value of another form."""
-    encoded, _, secret = token.removeprefix(TOKEN_MARK).partition(".")
-    if not token.startswith(TOKEN_MARK) or not secret or len(token) > MAX_DIRECTORY_TOKEN_CHARACTERS:
-        return ""
-    try:
-        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True).decode()
-    except ValueError:
-        return ""
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(f"a directory's token\n{token}".encode(errors="replace")).hexdigest()

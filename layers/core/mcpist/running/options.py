@@ -15,9 +15,9 @@ BACKOFF_FACTOR = 2.0
 BACKOFF_JITTER = 0.5
 
 CHANGE_PATTERN = r"^(?:(?:[^#/\x00-\x1f]{1,128}/)?c_[0-9a-f]{20,60})?$"
+"""A change's id, for an administrator after the user whose it is."""
 UNDO_TOOL = "changes", "undo"
 """The tool whose call runs as a batch of its own."""
-"""A change's id, for an administrator after the user whose it is."""
 
 MaxTokens = Annotated[int, Field(ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)]
 
