@@ -5,7 +5,7 @@ Source: https://modelcontextprotocol.io/seps/3415-events-extension
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -191,7 +191,7 @@ def _interest(caller: Caller, id_: str, asked: EventRequest, callback: Callback)
         type=asked.type.full_name,
         arguments=dict(asked.arguments),
         kind="callback",
-        target=callback.as_target(),
+        target=asdict(callback),
     )
 
 

@@ -9,7 +9,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -72,10 +72,6 @@ class Callback:
     def of(cls, interest: Interest) -> Self:
         """Return the callback of an interest."""
         return cls(**interest.target)
-
-    def as_target(self) -> dict[str, Any]:
-        """Return the callback as an interest has it."""
-        return asdict(self)
 
     def watermark(self, now: float) -> str:
         """Return a cursor at or before which each event was accepted or given up."""
