@@ -35,7 +35,7 @@ def show(visit: Visit) -> HttpResponse:
         "home.html",
         modules=modules,
         tools=sum(len(visit.permissions.tools(module)) for module in modules),
-        asked=directory.find_waiting(caller.subject),
+        asked=directory.known(caller.subject).waiting,
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
         connected=connected,
         first_steps=first_steps(visit, services, connected, week, has_batches=bool(batches)),

@@ -48,7 +48,7 @@ def redeem(assertion: str, client: LoginClient, scope: str, request: str) -> Cli
     if any(len(str(said.get(name, ""))) > MAX_CLAIM_CHARACTERS for name in ("iss", "sub", "resource")):
         raise AuthenticationError(problem="a claim is too long")
     subject = Subject(str(said.get("iss", "")).rstrip("/"), str(said.get("sub", "")))
-    organization = _organization_of(said.get("resource")) or directory.default_organization(subject)
+    organization = _organization_of(said.get("resource")) or directory.known(subject).default
     trusted = _trusted(organization, subject.issuer, client)
     find_key = identity.keys_of(trusted.issuer)
     claims = assertions.take(

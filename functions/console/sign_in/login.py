@@ -110,7 +110,7 @@ def _open_session(request: BrowserRequest, attempt: LoginAttempt, token: str) ->
     except AcceptanceRequired:
         subject = bearer.verify(token, request.public_url).subject
         directory.read_subject(subject, fresh=True)
-        asked = [one for one in directory.find_waiting(subject) if attempt.organization in {"", one.organization}]
+        asked = [one for one in directory.known(subject).waiting if attempt.organization in {"", one.organization}]
         return messages.show_template(request, "asked.html", asked=asked, path=invitations.PATH)
     sessions.record_sign_out(session.subject, browsers.sign_out(session.subject, kept=browsers.MAX_BROWSERS - 1))
     owner, agent = (session.subject, session.id, session.organization), request.headers.get("user-agent", "")

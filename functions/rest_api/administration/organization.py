@@ -92,7 +92,7 @@ def list_organizations() -> MembershipList:
     callers = bearer.memberships(current().request)
     # Counted here: a caller without an organization has not passed the front's count.
     request_quota.count(callers[0])
-    default = directory.default_organization(callers[0].subject)
+    default = directory.known(callers[0].subject).default
     return MembershipList(
         organizations=[
             body_of(Membership, one, roles=one.role_names, default=one.organization == default) for one in callers

@@ -120,7 +120,7 @@ def test_an_accepted_membership_counts_and_changes_nothing_of_requests_that_name
     memberships.answer(uma, "globex", "accepted", "r1")
     assert directory.identify(uma, organization="globex").user == "new"
     assert directory.identify(uma).organization == "acme"
-    assert directory.find_waiting(uma) == []
+    assert directory.known(uma).waiting == ()
     (row,) = [row for row in audit_items("globex") if row["tool"] == "memberships.accept"]
     assert (row["user"], row["target"], row["after"]["acceptance"]) == ("new", "users.new", "accepted")
     assert not [row for row in audit_items("acme") if row["tool"].startswith("memberships.")]
@@ -131,7 +131,7 @@ def test_who_declined_is_not_asked_again_and_the_administrator_sees_it(mallory: 
     add(mallory, uma)
     memberships.answer(uma, "globex", "declined", "r1")
     assert directory.read("globex").user("new").acceptance == "declined"
-    assert directory.find_waiting(uma) == []
+    assert directory.known(uma).waiting == ()
     mallory.change("users.update", "users.new", edits.change_user("new", name="Again"))
     for given in ("accepted", "declined"):
         with pytest.raises(MembershipRequired):
@@ -157,7 +157,7 @@ def test_nobody_answers_for_another_person(mallory: Administration, uma: Subject
 
 def test_an_answer_to_a_membership_that_was_taken_back_changes_nothing(mallory: Administration, uma: Subject) -> None:
     add(mallory, uma)
-    asked = directory.find_waiting(uma)
+    asked = directory.known(uma).waiting
     mallory.change("users.delete", "users.new", edits.remove_user("new"))
     directory.access_cache.put(uma, directory.KnownSubject(uma, []))
     assert asked
@@ -215,7 +215,7 @@ def test_requests_that_name_no_organization_go_to_the_chosen_one(mallory: Admini
         directory.identify(uma)
     caller = directory.identify(uma, organization="acme")
     memberships.choose_default(caller, "globex", "r1")
-    assert (directory.identify(uma).organization, directory.default_organization(uma)) == ("globex", "globex")
+    assert (directory.identify(uma).organization, directory.known(uma).default) == ("globex", "globex")
     assert directory.identify(uma, organization="acme") == caller
     (row,) = [row for row in audit_items("globex") if row["tool"] == "memberships.default"]
     assert "acme" not in repr(row)

@@ -41,7 +41,7 @@ def test_a_user_waits_for_whoever_signs_in_with_the_verified_address_and_accepts
     id_ = scim.make_user("eve.long", emails=[{"value": "Eve@Example.com", "primary": True}], displayName="Eve")
     for wrong in ("", "mallory@example.com", "eve.long"):
         provisioning.meet(eve, wrong, "r1")
-    assert directory.find_waiting(eve) == []
+    assert directory.known(eve).waiting == ()
     provisioning.meet(eve, "eve@example.com", "r1")
     with pytest.raises(AcceptanceRequired):
         directory.identify(eve)
@@ -63,7 +63,7 @@ def test_a_directory_captures_nobody_of_another_organization(rest: RestClient, s
     foreign.make_user("uma@example.com")
     provisioning.meet(uma, "uma@example.com", "r1")
     assert directory.identify(uma).organization == "acme"
-    assert [one.organization for one in directory.find_waiting(uma)] == ["globex"]
+    assert [one.organization for one in directory.known(uma).waiting] == ["globex"]
     # A token of another organization finds nothing here, and what it knows of here is not found there.
     id_ = scim.make_user("eve@example.com")
     group = scim.send("POST", "/Groups", {"displayName": "G", "members": [{"value": id_}]}).json["id"]
@@ -93,7 +93,7 @@ def test_who_is_deactivated_is_out_at_every_door_and_who_is_active_again_is_as_b
     directory.access_cache.clear()  # of a sandbox, after five seconds
     with pytest.raises(MembershipRequired):
         directory.identify(eve)
-    assert directory.find_waiting(eve) == []  # nobody accepts their way back
+    assert directory.known(eve).waiting == ()  # nobody accepts their way back
     assert [browser.organization for browser in browsers.find(eve, fresh=True)] == ["globex"]
     assert ended == [(eve, "l1")]
     first = acme().users["eve@example.com"].deactivated_at

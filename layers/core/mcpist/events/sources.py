@@ -100,14 +100,18 @@ def of_user(organization: str, user: str) -> list[EventSource]:
     return [source for source in found if source.user == user]
 
 
-def change(source: EventSource, **fields: Any) -> bool:
+def change(source: EventSource, *, remove: tuple[str, ...] = (), **fields: Any) -> bool:
     """Change fields of a source; False if it is ending or gone."""
-    return _set(source, fields)
+    place, ending = (_partition(source.organization), source.token), {":ending": "ending"}
+    condition = "attribute_exists(pk) AND #state <> :ending"
+    return holds(events_table().set, *place, fields, remove=remove, condition=condition, values=ending)
 
 
 def done(source: EventSource, due_at: float | None, **fields: Any) -> bool:
     """Change fields of a source, and when there is something to do for it again; None for never."""
-    return _set(source, fields, remove=("due_key", "due_at")) if due_at is None else _set(source, fields | due(due_at))
+    if due_at is None:
+        return change(source, remove=("due_key", "due_at"), **fields)
+    return change(source, **fields | due(due_at))
 
 
 def end(source: EventSource, now: float) -> None:
@@ -128,12 +132,6 @@ def delete(source: EventSource) -> None:
     """Forget a source that has ended."""
     ending = {":ending": "ending"}
     events_table().delete(_partition(source.organization), source.token, condition="#state = :ending", values=ending)
-
-
-def _set(source: EventSource, fields: dict[str, Any], remove: tuple[str, ...] = ()) -> bool:
-    place, ending = (_partition(source.organization), source.token), {":ending": "ending"}
-    condition = "attribute_exists(pk) AND #state <> :ending"
-    return holds(events_table().set, *place, fields, remove=remove, condition=condition, values=ending)
 
 
 def _uses(interest: Interest, source: EventSource, event_types: Mapping[str, EventType]) -> bool:

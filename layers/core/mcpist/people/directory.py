@@ -65,15 +65,15 @@ def identify(
     several, of which none is the default. AuthorizationError: its membership does not have a given role.
     ClientNotAllowed: the organization is not `within` those in which the client may act, if these are named.
     """
-    known = _known(subject)
-    wanted = organization or (known.default if not within or known.default in within else "")
-    matching = [caller for caller in known.callers if wanted in {"", caller.organization}]
+    found = known(subject)
+    wanted = organization or (found.default if not within or found.default in within else "")
+    matching = [caller for caller in found.callers if wanted in {"", caller.organization}]
     if within and matching:
         matching = [caller for caller in matching if caller.organization in within]
         if not matching:
             raise errors.ClientNotAllowed(organization=wanted)
     if not matching:
-        raise _no_membership(known, organization)
+        raise _no_membership(found, organization)
     if len(matching) > 1:
         raise errors.OrganizationAmbiguous(known=", ".join(caller.organization for caller in matching))
     caller = in_roles(matching[0], roles) if roles else matching[0]
@@ -99,32 +99,17 @@ def in_roles(caller: Caller, roles: Collection[str]) -> Caller:
 
 def identify_all(subject: Subject) -> list[Caller]:
     """Return the callers for a subject, one for each membership; MembershipRequired if it has none."""
-    known = _known(subject)
-    if not known.callers:
-        raise _no_membership(known, "")
-    return list(known.callers)
-
-
-def find_waiting(subject: Subject) -> list[Caller]:
-    """Return a subject's memberships that its person has neither accepted nor declined; they are no callers yet."""
-    return list(_known(subject).waiting)
-
-
-def is_member(subject: Subject) -> bool:
-    """Whether a subject can act in any organization."""
-    return bool(_known(subject).callers)
-
-
-def default_organization(subject: Subject) -> str:
-    """Return the organization of a subject's requests that name none; empty where it is a member of several."""
-    return _known(subject).default
+    found = known(subject)
+    if not found.callers:
+        raise _no_membership(found, "")
+    return list(found.callers)
 
 
 def read_subject(subject: Subject, *, fresh: bool = False) -> list[Item]:
     """Return all items of a subject, cached for seconds unless they must be `fresh`."""
     if fresh:
         access_cache.drop(lambda cached, _: cached == subject)
-    return _known(subject).items
+    return known(subject).items
 
 
 def subject_key(subject: Subject) -> str:
@@ -132,14 +117,15 @@ def subject_key(subject: Subject) -> str:
     return f"subject#{subject.issuer}#{subject.sub}"
 
 
-def _known(subject: Subject) -> KnownSubject:
+def known(subject: Subject) -> KnownSubject:
+    """Return a subject with its memberships and the organization of its requests that name none, cached for seconds."""
     return access_cache.get_or_make(
         subject, lambda: KnownSubject(subject, directory_table().query(subject_key(subject)))
     )
 
 
-def _no_membership(known: KnownSubject, organization: str) -> errors.MembershipRequired:
-    waiting = [one.organization for one in known.waiting if organization in {"", one.organization}]
+def _no_membership(found: KnownSubject, organization: str) -> errors.MembershipRequired:
+    waiting = [one.organization for one in found.waiting if organization in {"", one.organization}]
     if waiting:
         return errors.AcceptanceRequired(organization=organization, known=", ".join(waiting))
     return errors.MembershipRequired(organization=organization)

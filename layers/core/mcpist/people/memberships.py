@@ -22,7 +22,7 @@ ACTIONS: dict[Answer, str] = {"accepted": "memberships.accept", "declined": "mem
 def answer(subject: Subject, organization: str, given: Answer, request: str) -> None:
     """Accept or decline a membership, with an audit row; MembershipRequired if none waits for the person's answer."""
     directory.read_subject(subject, fresh=True)
-    asked = next((one for one in directory.find_waiting(subject) if one.organization == organization), None)
+    asked = next((one for one in directory.known(subject).waiting if one.organization == organization), None)
     if asked is None:
         if given == "accepted" and directory.identify(subject, organization=organization):
             return  # a form that was sent twice
@@ -48,7 +48,7 @@ def choose_default(caller: Caller, organization: str, request: str) -> None:
 
 def keep_default(subject: Subject) -> None:
     """Before a person becomes a member of one more organization: their requests go where they have gone so far."""
-    if present := directory.default_organization(subject):
+    if present := directory.known(subject).default:
         _put_default(subject, present)
 
 

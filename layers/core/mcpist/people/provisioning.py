@@ -181,7 +181,7 @@ def end_access(organization: str, subject: Subject) -> None:
         if browser.organization == organization:
             browsers.sign_out(subject, browser.key)
     # A client acts for its person in each of their organizations.
-    if not directory.is_member(subject):
+    if not directory.known(subject).callers:
         for login in client_logins.find(subject):
             client_logins.end(subject, login.id)
 
@@ -199,7 +199,7 @@ def meet(subject: Subject, address: str, request: str, within: Collection[str] =
         return
     expected = address_subject(address)
     directory.read_subject(expected, fresh=True)
-    for waiting in directory.find_waiting(expected):
+    for waiting in directory.known(expected).waiting:
         if within and waiting.organization not in within:
             continue
         journal = journal_of(waiting, "memberships.meet", request)
