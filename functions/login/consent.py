@@ -34,7 +34,8 @@ def begin(request: BrowserRequest) -> HttpResponse:
     except OAuth2Error as error:
         if error.redirect_uri:
             return endpoints.redirect_error(error)
-        return pages.show_wrong_client(request, str(error.description or error.error))
+        # Its address is not to be trusted, so the client is not told.
+        return pages.show(request, "wrong_client", status=400, problem=str(error.description or error.error))
     parameters = {name: given[0] for name, given in values.items()}
     address = parameters.get("login_hint", "").strip()
     if identity_provider.must_ask_address(address):
@@ -69,7 +70,7 @@ def identify(request: BrowserRequest) -> HttpResponse:
     if client.is_ours:
         return _end(handle, pending, person)
     if not members:
-        return pages.show_no_member(request, person)
+        return pages.show(request, "no_member", status=403, person=person.name)
     organizations = admission.organizations(members, client)
     if logins.remembers(person, client, redirect_uri):
         return _end(handle, pending, person)
@@ -131,7 +132,4 @@ def _record(caller: Caller, client: LoginClient, redirect_uri: str, request_id: 
     allowed = {"client": client.name, "answers_to": pages.place_of(redirect_uri)}
     acting = replace(caller, client=ClientInfo.described(client.name, client_id=client.id))
     with audit.best_effort():
-        row = audit.administration_row(
-            acting, "sign_in", "login.allow", request=request_id, target="clients", after=allowed
-        )
-        audit.write_row(row)
+        audit.record_event(acting, "sign_in", "login.allow", request=request_id, target="clients", after=allowed)

@@ -35,7 +35,7 @@ def ask(
     organizations: Iterable[str],
 ) -> HttpResponse:
     """Ask a person whether a client may act for them."""
-    return _show(
+    return show(
         request,
         "ask",
         login=handle,
@@ -54,23 +54,13 @@ def ask_address(request: BrowserRequest, values: Mapping[str, list[str]]) -> Htt
     kept = [(name, value) for name, given in values.items() if name != "login_hint" for value in given]
     # An issuer may lead on to any other place, and one on this machine has no TLS; others are nobody's to see.
     places = {place_of(one.url) for one in (own_issuer(), *known_issuers().values()) if is_loopback_url(one.url)}
-    return _show(request, "address", redirect_source=" ".join(["https:", *sorted(places)]), parameters=kept)
-
-
-def show_no_member(request: BrowserRequest, person: KnownPerson) -> HttpResponse:
-    """Say that a person is no member of any organization."""
-    return _show(request, "no_member", status=403, person=person.name)
-
-
-def show_wrong_client(request: BrowserRequest, problem: str) -> HttpResponse:
-    """Say what is wrong with a client whose address is not to be trusted, so that it is not told."""
-    return _show(request, "wrong_client", status=400, problem=problem)
+    return show(request, "address", redirect_source=" ".join(["https:", *sorted(places)]), parameters=kept)
 
 
 def show_error(request: BrowserRequest, error: McpistError) -> HttpResponse:
     """Show an error."""
     text = error.text(request.language())
-    return _show(request, "error", status=error.status, problem=text.message, hint=text.hint)
+    return show(request, "error", status=error.status, problem=text.message, hint=text.hint)
 
 
 def place_of(uri: str) -> str:
@@ -79,9 +69,10 @@ def place_of(uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _show(
+def show(
     request: BrowserRequest, kind: str, *, status: int = 200, redirect_source: str = "", **values: Any
 ) -> HttpResponse:
+    """Show a page of a kind, whose texts have its name, with values."""
     t = texts(request)
     response = html_response(request, _template().render(t=t, kind=kind, style=_style(), **values), status=status)
     # A browser applies `form-action` also to the redirect that answers the form.

@@ -21,7 +21,6 @@ from mcpist.oauth.provider import Tokens
 from mcpist.people import directory
 from mcpist.people.provisioning import directory_caller, is_expired
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
-from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import with_context
 from mcpist_services import provider_name
 from token_broker.connecting import pending
@@ -74,8 +73,7 @@ def choose_default(caller: Caller, message: ChooseDefault) -> dict[str, Any]:
     grant = named(_serving(caller, message, owner), message.service, message.account)
     grants.choose_default(grant)
     with audit.best_effort():
-        target, request = f"grants.{message.service}", invocation.request_id()
-        audit.record_change(caller, action="grants.default", target=target, request=request, account=grant.name)
+        audit.record_change(caller, action="grants.default", target=f"grants.{message.service}", account=grant.name)
     return {"service": message.service, **grant.view(), "default": True}
 
 
@@ -98,8 +96,7 @@ def end_permit(caller: Caller, message: EndPermit) -> dict[str, Any]:
     user = _permit_user(caller, message)
     ended = permits.delete(caller.organization, user, message.permit)
     with audit.best_effort():
-        target, request = f"permits.{user}", invocation.request_id()
-        audit.record_change(caller, action="permits.end", target=target, request=request)
+        audit.record_change(caller, action="permits.end", target=f"permits.{user}")
     return {"ended": ended}
 
 

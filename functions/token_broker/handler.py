@@ -114,13 +114,8 @@ def _refusals_audited(caller: Caller, message: messages.ProvenMessage) -> Iterat
         yield
     except AuthorizationError as error:
         with audit.best_effort():
-            audit.record_change(
-                caller,
-                action=f"grants.{message.operation}",
-                target=f"grants.{getattr(message, 'service', None) or 'all'}",
-                request=invocation.request_id(),
-                outcome=error.code,
-            )
+            action, service = f"grants.{message.operation}", getattr(message, "service", None) or "all"
+            audit.record_change(caller, action=action, target=f"grants.{service}", outcome=error.code)
         raise
 
 

@@ -251,8 +251,9 @@ def record_refused_login(subject: Subject, organization: str, client: ClientInfo
     with suppress(MembershipRequired):  # of nobody known here there is no row
         for caller in directory.identify_all(subject):
             with audit.best_effort():
+                refused = replace(caller, client=client)
                 target = f"organizations.{organization}"
-                audit.record_refused_sign_in(replace(caller, client=client), error.code, target)
+                audit.record_event(refused, "sign_in", audit.SIGN_IN, target=target, outcome=error.code)
 
 
 def fingerprint(organization: str, value: SecretStr, *, is_session: bool) -> str:

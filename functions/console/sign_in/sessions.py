@@ -15,7 +15,6 @@ from mcpist.people import browsers, directory
 from mcpist.people.browsers import Browser
 from mcpist.running import broker
 from mcpist.settings import settings
-from mcpist.telemetry import invocation
 from mcpist.version import VERSION
 
 SESSION_CACHE_SECONDS = 60
@@ -81,7 +80,8 @@ def identify(session: OpenSession) -> Caller:
             refused_sessions.put(session.id, True)
             caller = Caller(session.organization, session.user, session.subject, "user", (), client=client())
             with audit.best_effort():
-                audit.record_refused_sign_in(caller, error.code, f"browsers.{browsers.key_of(session.id)}")
+                target = f"browsers.{browsers.key_of(session.id)}"
+                audit.record_event(caller, "sign_in", audit.SIGN_IN, target=target, outcome=error.code)
         raise
 
 
@@ -119,11 +119,8 @@ def record_sign_out(subject: Subject, browsers: Iterable[Browser], action: str =
 
 def record_end(caller: Caller, login: str) -> None:
     """Record that a person no longer lets a client act."""
-    request = invocation.request_id()
     with audit.best_effort():
-        audit.write_row(
-            audit.administration_row(caller, "sign_out", END_CLIENT, request=request, target=f"clients.{login}")
-        )
+        audit.record_event(caller, "sign_out", END_CLIENT, target=f"clients.{login}")
 
 
 def _record(subject: Subject, browser: Browser, event: audit.Event, action: str) -> None:
@@ -132,8 +129,4 @@ def _record(subject: Subject, browser: Browser, event: audit.Event, action: str)
         caller = replace(directory.identify(subject, organization=browser.organization), client=client())
         described = {"browser": browser.description}
         before, after = (None, described) if event == "sign_in" else (described, None)
-        request, target = invocation.request_id(), f"browsers.{browser.key}"
-        row = audit.administration_row(
-            caller, event, action, request=request, target=target, before=before, after=after
-        )
-        audit.write_row(row)
+        audit.record_event(caller, event, action, target=f"browsers.{browser.key}", before=before, after=after)

@@ -197,5 +197,5 @@ def _interest(caller: Caller, id_: str, asked: EventRequest, callback: Callback)
 
 def _record(caller: Caller, action: str, interest: Interest) -> None:
     """Append an audit row about a subscription; of its address the host alone."""
-    after, request = {"id": interest.id, "host": Callback.of(interest).host}, invocation.request_id()
-    audit.record_change(caller, action=f"events.{action}", target=interest.type, request=request, after=after)
+    after = {"id": interest.id, "host": Callback.of(interest).host}
+    audit.record_change(caller, action=f"events.{action}", target=interest.type, after=after)

@@ -101,24 +101,23 @@ def record_look(
 
 def approval_row(caller: Caller, action: str, approval: str, /, **columns: "Unpack[AuditColumns]") -> Item:
     """Return the row of what a person or a program does with an approval, such as `approvals.approve`."""
-    known: AuditColumns = {"target": f"approvals.{approval}", "request": invocation.request_id(), **columns}
+    known: AuditColumns = {"target": f"approvals.{approval}", **columns}
     return administration_row(caller, "approval", f"approvals.{action}", **known)
-
-
-def record_refused_sign_in(caller: Caller, code: str, target: str) -> None:
-    """Append a row about a known person who was not let in to the console."""
-    request = invocation.request_id()
-    write_row(administration_row(caller, "sign_in", SIGN_IN, request=request, target=target, outcome=code))
 
 
 def record_change(caller: Caller, *, action: str, **columns: "Unpack[AuditColumns]") -> None:
     """Append a row about a change by an administrator, or about its refusal: what changed, before and after."""
-    write_row(administration_row(caller, "change", action, **columns))
+    record_event(caller, "change", action, **columns)
+
+
+def record_event(caller: Caller, event: Event, action: str, /, **columns: "Unpack[AuditColumns]") -> None:
+    """Append such a row about another event."""
+    write_row(administration_row(caller, event, action, **columns))
 
 
 def administration_row(caller: Caller, event: Event, action: str, /, **columns: "Unpack[AuditColumns]") -> Item:
     """Return the row of what an administrator does: an action such as `users.update`, a target such as `users.uma`."""
-    usual: AuditColumns = {"outcome": "succeeded", **columns}
+    usual: AuditColumns = {"outcome": "succeeded", "request": invocation.request_id(), **columns}
     return _row_of(caller, {**usual, "event": event, "service": ADMINISTRATION, "tool": action})
 
 

@@ -94,10 +94,7 @@ class Administration:
             raise
         except McpistError as error:
             with audit.best_effort():
-                about = audit.administration_row(
-                    self.caller, event, action, target=target, request=self.request, outcome=error.code
-                )
-                audit.write_row(about)
+                audit.record_event(self.caller, event, action, target=target, request=self.request, outcome=error.code)
             raise
 
     def record(self, action: str, target: str, before: Fields | None = None, after: Fields | None = None) -> None:

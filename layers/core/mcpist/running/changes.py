@@ -235,9 +235,7 @@ def _require(caller: Caller, user: str, action: str, target: str) -> None:
         return
     if caller.system_role != "admin":
         raise AuthorizationError(name="changes of others")
-    audit.write_row(
-        audit.administration_row(caller, "look", action, request=invocation.request_id(), target=f"changes.{target}")
-    )
+    audit.record_event(caller, "look", action, target=f"changes.{target}")
 
 
 def _time_part(moment: float) -> str:

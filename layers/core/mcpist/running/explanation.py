@@ -108,7 +108,7 @@ def explain(
     asks = found.asks or (policy is not None and policy.level in {"ask", "approve"})
     if policy and policy.level == "refuse":
         return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
-    account, account_steps = _account_steps(admitted, find_account or _own_account)
+    account, account_steps = _account_steps(admitted, find_account or (lambda use: gate.account_of(use).name))
     return replace(explanation, steps=(*steps, *account_steps), account=account, asks_first=asks)
 
 
@@ -145,11 +145,6 @@ def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -
         return labelled(row["account_name"], row["label"])
 
     return find
-
-
-def _own_account(admitted: AdmittedUse) -> str:
-    """Return the name of the account that acts for the caller."""
-    return gate.account_of(admitted).name
 
 
 def _permission_steps(permissions: Permissions, module: str, tool: str) -> Iterator[UseDecision]:

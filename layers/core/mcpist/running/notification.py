@@ -23,7 +23,6 @@ from mcpist.people.administration import Administration, ConnectedAccount
 from mcpist.running import broker
 from mcpist.running.accounts import Account
 from mcpist.running.notification_address import MessagePlace, NotificationAddress, find_address, partition_key
-from mcpist.telemetry import invocation
 from mcpist.toml_table import toml_beside
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import ModuleSource
@@ -93,8 +92,8 @@ def send(permissions: Permissions, notice: Notice) -> None:
     except McpistError as error:
         row["outcome"] = error.code
     with audit.best_effort():
-        about: AuditColumns = {"target": notice.target, "request": invocation.request_id(), **row}
-        audit.write_row(audit.administration_row(caller, "approval", "approvals.notify", **about))
+        about: AuditColumns = {"target": notice.target, **row}
+        audit.record_event(caller, "approval", "approvals.notify", **about)
 
 
 def _post(address: NotificationAddress, organization: str, notice: Notice) -> str:
