@@ -5,6 +5,7 @@ binds them to this host; a loopback address without https cannot use it.
 """
 
 from dataclasses import asdict, dataclass, field
+from typing import ClassVar
 from urllib.parse import parse_qsl, urlencode
 
 from mcpist.http.browser import BrowserRequest
@@ -17,6 +18,7 @@ CHOICE_SECONDS = 400 * 86_400
 class BrowserSession:
     """The session that the broker issued and sealed, and the person it is for."""
 
+    name: ClassVar = "session"
     organization: str
     user: str
     session: str = field(repr=False)
@@ -26,6 +28,7 @@ class BrowserSession:
 class LoginAttempt:
     """A login that has begun."""
 
+    name: ClassVar = "login"
     state: str = field(repr=False)
     """The issuer's response must have the same state."""
     verifier: str = field(repr=False)
@@ -39,24 +42,15 @@ class LoginAttempt:
     """The person's answer, `accepted` or `declined`, to the organization that added them; empty without one."""
 
 
-def read_session(request: BrowserRequest) -> BrowserSession | None:
-    """Return the session that the browser sent."""
-    return _read_cookie(request, "session", BrowserSession)
+def read[Kind: (BrowserSession, LoginAttempt)](request: BrowserRequest, kind: type[Kind]) -> Kind | None:
+    """Return the values of a cookie that the browser sent; None if one is missing."""
+    fields = dict(parse_qsl(request.cookies.get(request.cookie_name(kind.name), ""), keep_blank_values=True))
+    return kind(**fields) if set(fields) == set(kind.__slots__) else None
 
 
-def read_login_attempt(request: BrowserRequest) -> LoginAttempt | None:
-    """Return the login that the browser began."""
-    return _read_cookie(request, "login", LoginAttempt)
-
-
-def set_session_cookie(request: BrowserRequest, session: BrowserSession, *, seconds: int) -> str:
-    """Return the `set-cookie` header of a session."""
-    return request.set_cookie("session", urlencode(asdict(session)), seconds)
-
-
-def set_login_cookie(request: BrowserRequest, attempt: LoginAttempt) -> str:
-    """Return the `set-cookie` header of a login that has begun."""
-    return request.set_cookie("login", urlencode(asdict(attempt)), LOGIN_SECONDS)
+def set_cookie(request: BrowserRequest, values: BrowserSession | LoginAttempt, seconds: int = LOGIN_SECONDS) -> str:
+    """Return the `set-cookie` header of a session, or of a login that has begun."""
+    return request.set_cookie(values.name, urlencode(asdict(values)), seconds)
 
 
 def set_choice_cookie(request: BrowserRequest, name: str, value: str) -> str:
@@ -67,11 +61,3 @@ def set_choice_cookie(request: BrowserRequest, name: str, value: str) -> str:
 def clear_cookie(request: BrowserRequest, name: str) -> str:
     """Return the `set-cookie` header that removes the cookie `session` or `login`."""
     return request.set_cookie(name, "", 0)
-
-
-def _read_cookie[Kind: (BrowserSession, LoginAttempt)](
-    request: BrowserRequest, name: str, kind: type[Kind]
-) -> Kind | None:
-    """Return the fields of a cookie as an object; None if one is missing."""
-    fields = dict(parse_qsl(request.cookies.get(request.cookie_name(name), ""), keep_blank_values=True))
-    return kind(**fields) if set(fields) == set(kind.__slots__) else None

@@ -8,14 +8,7 @@ import time
 from typing import cast
 
 from console import messages
-from console.http.cookies import (
-    BrowserSession,
-    LoginAttempt,
-    clear_cookie,
-    read_login_attempt,
-    set_login_cookie,
-    set_session_cookie,
-)
+from console.http.cookies import BrowserSession, LoginAttempt, clear_cookie, read, set_cookie
 from console.sign_in import sessions
 from mcpist.caller import Role
 from mcpist.errors import (
@@ -61,12 +54,12 @@ def begin(
     more = {"resource": _audience(request), **scopes, **({"prompt": "login"} if again else {})}
     url = client.authorization_url(state=state, verifier=verifier, **more)
     attempt = LoginAttempt(state, verifier, organization, target, invitation, answer)
-    return redirect(url, cookies=[set_login_cookie(request, attempt)])
+    return redirect(url, cookies=[set_cookie(request, attempt)])
 
 
 def finish(request: BrowserRequest) -> HttpResponse:
     """Take the issuer's response, and redirect to the target with a new session; StaleConnection for another login."""
-    attempt = read_login_attempt(request)
+    attempt = read(request, LoginAttempt)
     if attempt is None or not secrets.compare_digest(attempt.state.encode(), request.query.get("state", "").encode()):
         raise StaleConnection
     client = _client(request)
@@ -117,7 +110,7 @@ def _open_session(request: BrowserRequest, attempt: LoginAttempt, token: str) ->
     sessions.record_sign_in(session.subject, browsers.sign_in(*owner, agent, expires_at=session.ends_at))
     cookie = BrowserSession(session.organization, session.user, session.sealed)
     seconds = max(0, int(session.expires_at - time.time()))
-    cookies = [set_session_cookie(request, cookie, seconds=seconds), clear_cookie(request, "login")]
+    cookies = [set_cookie(request, cookie, seconds), clear_cookie(request, "login")]
     return redirect(request.public_url + _target(attempt), cookies=cookies)
 
 
