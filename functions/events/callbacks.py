@@ -15,6 +15,7 @@ from mcpist.memory import wall_clock
 from mcpist.people import identity
 from mcpist.running import callbacks
 from mcpist.running.callbacks import Callback
+from mcpist.settings import settings
 from mcpist.spending import spending
 from mcpist_services.events import stop
 
@@ -37,14 +38,20 @@ def deliver(interest: Interest, stored: StoredEvent, caller: Caller, number: int
         return None
     try:
         spending.check(event.organization, "calls", "bytes")
+        if settings().audit_required:  # what has left cannot be withheld
+            _record(caller, stored, callback, "started")
         callbacks.send(interest, event.id, callbacks.occurrence(event))
     except CallbackFailed as failed:
         return _retry(interest, stored, number, failed.http_status)
     spending.add(event.organization, "calls")
     with audit.best_effort():
-        module, _, name = event.type.rpartition(".")
-        audit.record_use(caller, module, name, outcome="succeeded", target=callback.host, request=event.id)
+        _record(caller, stored, callback, "succeeded")
     return None
+
+
+def _record(caller: Caller, stored: StoredEvent, callback: Callback, outcome: str) -> None:
+    module, _, name = stored.event.type.rpartition(".")
+    audit.record_use(caller, module, name, outcome=outcome, target=callback.host, request=stored.event.id)
 
 
 def end(interest: Interest, stored: StoredEvent, number: int) -> float | None:

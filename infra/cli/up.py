@@ -66,6 +66,9 @@ LogLevel = Annotated[
 AuditExport = Annotated[
     Path | None, Option(metavar="FOLDER", help="Write each new audit row to files there, as OCSF events.")
 ]
+AuditRequired = Annotated[
+    bool, Option("--audit-required", help="Answer a call or a step only if its audit row is stored.")
+]
 Fresh = Annotated[
     bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
 ]
@@ -83,6 +86,7 @@ def up(
     allow_origin: Origins = None,
     log_level: LogLevel = "INFO",
     audit_export: AuditExport = None,
+    audit_required: AuditRequired = False,
     fresh: Fresh = False,
 ) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready.
@@ -100,7 +104,11 @@ def up(
         upstreams=upstreams,
         apis=apis,
         programs=programs,
-        parameters={"AllowedOrigins": ",".join(allow_origin or ()), "LogLevel": log_level},
+        parameters={
+            "AllowedOrigins": ",".join(allow_origin or ()),
+            "LogLevel": log_level,
+            "AuditRequired": "on" if audit_required else "off",
+        },
         logs=stack.logs.resolve(),
         audit_export=audit_export and audit_export.resolve(),
         report=_print_progress,

@@ -18,6 +18,7 @@ from events import callbacks as deliveries
 from events import consumer
 from mcpist.aws import clients
 from mcpist.caller import Caller, Policies, Role, Subject
+from mcpist.errors import StoreUnavailable
 from mcpist.events import interests, publish, store
 from mcpist.events.event import Event, event_id
 from mcpist.events.interests import Interest
@@ -33,6 +34,7 @@ from tests import members
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, listening
 from tests.lambda_context import Context
+from tests.lost_rows import demand_rows, lose_rows
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.receiver import SECRET, Receiver
 from token_broker.grants import grants
@@ -264,6 +266,21 @@ def test_an_event_is_delivered_signed_and_by_itself(door: EndpointClient, receiv
     assert verified(receiver)
     assert (sent.headers["webhook-id"], sent.headers["x-mcp-subscription-id"]) == (happened.id, made["id"])
     assert any((row["tool"], row["target"]) == (NAME, "127.0.0.1") for row in audit_items("acme"))
+
+
+def test_no_event_leaves_without_a_row_where_the_owner_demands_rows(
+    door: EndpointClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(door, receiver)
+    receiver.received.clear()
+    demand_rows(monkeypatch)
+    lose_rows()
+    with pytest.raises(StoreUnavailable):
+        deliver(event())
+    assert not receiver.received
+    publish.publish(event())
+    polled = door.request("events/poll", name=NAME, arguments=PLACE, cursor="0000000000001")
+    assert polled["error"]["data"]["code"] == "STORE_UNAVAILABLE"
 
 
 def test_a_new_secret_signs_beside_the_former_one_for_a_while(door: EndpointClient, receiver: Receiver) -> None:

@@ -9,6 +9,7 @@ from infra.local.login import LocalLogin
 from mcpist.caller import Role, Subject
 from tests import members
 from tests.audit_items import audit_items
+from tests.lost_rows import demand_rows, lose_rows
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.rest_api.rest_client import RestClient
 
@@ -45,6 +46,14 @@ def by_rest_batch(_: EndpointClient, rest: RestClient) -> str:
     return str(rest.post("/v1/batches", {"commands": STEP}).json["code"])
 
 
+def by_dry_run(mcp: EndpointClient, _: RestClient) -> str:
+    return str(mcp.error("call", module="rag", tool="list_tags", dry_run=True)["code"])
+
+
+def by_file(mcp: EndpointClient, _: RestClient) -> str:
+    return str(mcp.error("call", module="files", tool="list")["code"])
+
+
 @pytest.fixture
 def nobody(organization: str, login: LocalLogin) -> tuple[EndpointClient, RestClient]:
     """The clients of a person whose only role has no module."""
@@ -74,3 +83,26 @@ def test_who_may_do_nothing_reads_no_resource_and_sees_nothing(nobody: tuple[End
         mcp.request("prompts/list")["result"]["prompts"] + mcp.request("resources/list")["result"]["resources"]
     )
     assert listed == "[]"
+
+
+@pytest.mark.parametrize("enter", [by_call, by_rest_call, by_file, by_dry_run])
+def test_no_entrance_answers_without_a_row_where_the_owner_demands_rows(
+    organization: str,  # noqa: ARG001
+    login: LocalLogin,
+    enter: Callable[[EndpointClient, RestClient], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    demand_rows(monkeypatch)
+    lose_rows()
+    assert enter(EndpointClient(login, user="uma"), RestClient(login, user="uma")) == "STORE_UNAVAILABLE"
+
+
+@pytest.mark.parametrize("enter", [by_call, by_batch, by_rest_call, by_rest_batch])
+def test_no_entrance_refuses_without_a_row_where_the_owner_demands_rows(
+    nobody: tuple[EndpointClient, RestClient],
+    enter: Callable[[EndpointClient, RestClient], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    demand_rows(monkeypatch)
+    lose_rows()
+    assert enter(*nobody) == "STORE_UNAVAILABLE"

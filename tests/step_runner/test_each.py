@@ -20,6 +20,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.batch.ledger.transitions import MAX_ELEMENTS
 from mcpist.caller import Role
+from mcpist.errors import AnswerWithheld
 from mcpist.running.destructive_use import digest_of
 from mcpist.settings import settings
 from mcpist.spending import Spending
@@ -27,6 +28,7 @@ from mcpist_services.rag.document_store import DocumentStore
 from tests import members
 from tests.audit_items import audit_items
 from tests.lambda_context import Context
+from tests.lost_rows import demand_rows, lose_rows
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, error_of, has_settled, outcome
 
 WHEN = ("before", "after")
@@ -431,6 +433,17 @@ def test_reads_end_once_with_one_row_each_although_their_transaction_seems_to_fa
         run(group)
     assert [element.status for element in elements(1)[:3]] == ["succeeded", "succeeded", None]
     assert [row["outcome"] for row in audit_items("acme")] == ["succeeded"] * 2
+
+
+def test_no_element_of_a_group_ends_without_its_row_where_the_owner_demands_rows(
+    fan: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand_rows(monkeypatch)
+    (group, *_) = grouped(fan, 40)
+    lose_rows()
+    with pytest.raises(AnswerWithheld):
+        run(group)
+    assert [element.status for element in elements(1)[:3]] == [None] * 3
 
 
 class Killed(BaseException):

@@ -9,14 +9,16 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mcpist.aws.clients import client
+from mcpist.batch.execution.advancing import MAX_STORE_RETRIES
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import ClientInfo, Role
-from mcpist.errors import BatchNotFound, StoreUnavailable
+from mcpist.errors import AnswerWithheld, BatchNotFound, StoreUnavailable
 from mcpist.people import directory, edits
 from tests import members
 from tests.audit_items import audit_items
+from tests.lost_rows import demand_rows, lose_rows
 from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
 
 
@@ -44,6 +46,21 @@ def test_a_read_does_not_wait_for_its_claim_nor_its_ending_for_the_audit_row(wri
     enter()
     assert outcome() == "succeeded"
     assert [row["outcome"] for row in audit_items("acme")] == ["succeeded"]
+
+
+def test_no_step_ends_with_a_result_without_its_row_where_the_owner_demands_rows(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand_rows(monkeypatch)
+    write(("list_tags", {}, set()))
+    lose_rows("succeeded")
+    for retry in range(MAX_STORE_RETRIES):
+        with pytest.raises(AnswerWithheld):
+            enter(retry=retry)
+        assert entry().status is None
+    enter(retry=MAX_STORE_RETRIES)
+    ended = entry().ending
+    assert (outcome(), error_of(entry()).code, ended and ended.result) == ("failed", "STORE_UNAVAILABLE", None)
 
 
 def test_a_write_waits_for_its_claim(write: Write, aws: list[str]) -> None:

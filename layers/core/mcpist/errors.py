@@ -122,7 +122,8 @@ McpistError
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
 │   ├── SchemaFetchError           SCHEMA_FETCH_ERROR 503
 │   └── StoreUnavailable           STORE_UNAVAILABLE 503
-│       └── NewerFormat
+│       ├── NewerFormat
+│       └── AnswerWithheld
 ├── ToolExecutionError             TOOL_EXECUTION_ERROR 500, as the service's message says
 │   ├── UpstreamCallError
 │   ├── ProgramFailed
@@ -641,6 +642,10 @@ class StoreUnavailable(TransientError, code="STORE_UNAVAILABLE", status=503):
 
 class NewerFormat(StoreUnavailable):
     """A batch of a newer release, read by an older one during a deployment."""
+
+
+class AnswerWithheld(StoreUnavailable):
+    """The audit row of a use could not be written, and the owner demands one for each answer."""
 
 
 class ToolExecutionError(McpistError, code="TOOL_EXECUTION_ERROR", status=500):

@@ -46,6 +46,8 @@ class Settings:
     """The name of the audit table."""
     seals_table: str = ""
     """The name of the table of the audit's seals and of the uses of each week, which only the janitor writes."""
+    audit_required: bool = False
+    """Whether a call or a step is answered only if its audit row is stored."""
     audit_export: str = ""
     """The name of the owner's bucket that new audit rows are delivered to; the janitor alone is given it."""
     files_bucket: str = ""

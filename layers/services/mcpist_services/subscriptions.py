@@ -133,7 +133,7 @@ def poll(permissions: Permissions, asked: EventRequest, limit: int) -> PolledEve
     # Without a later cursor the client would read the same again at once: of the last seconds more may still come.
     has_more = (len(taken) < len(page.events) or page.has_more) and cursor > start
     if events:
-        with audit.best_effort():
+        with audit.of_use():
             request = invocation.request_id()
             audit.record_use(caller, asked.type.module, asked.type.name, outcome="succeeded", request=request)
     return PolledEvents(events, cursor, truncated, has_more)

@@ -10,6 +10,7 @@ import pytest
 from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import (
+    AnswerWithheld,
     AuthorizationError,
     ConfirmationDeclined,
     ConfirmationPending,
@@ -44,6 +45,7 @@ from mcpist.tools.search.index import Index, ModuleEntry, PromptEntry, ResourceE
 from mcpist.tools.search.word_index import WordIndex
 from tests.audit_items import audit_items
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
+from tests.lost_rows import demand_rows, lose_rows
 
 UMA = replace(caller(EVERYTHING), proof=Proof("jwt", "j.w.t"))
 DELETE = ToolUse("shop", "delete_item", {"item_id": "7"}, "r1")
@@ -109,11 +111,31 @@ def test_a_tool_writes_nothing_by_others() -> None:
 
 
 def test_a_refusal_is_answered_even_if_its_row_is_lost() -> None:
-    error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {}}
-    response = type("Response", (), {"status_code": 400})
-    clients.session().register("before-call.dynamodb.PutItem", lambda **_: (response, error))
+    lose_rows()
     with pytest.raises(AuthorizationError):
         admit(permitted(Role("empty")), DELETE)
+
+
+def test_a_refusal_is_withheld_without_its_row_where_the_owner_demands_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    demand_rows(monkeypatch)
+    lose_rows()
+    with pytest.raises(AnswerWithheld):
+        admit(permitted(Role("empty")), DELETE)
+
+
+def test_what_an_upstream_answers_is_withheld_without_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    demand_rows(monkeypatch)
+    lose_rows()
+    notes = Notes()
+    catalogue = Catalogue("tests.core.sample", ("shop", "safe"), deployed=lambda: [notes])
+    of = Permissions(caller(Role("all", ("notes",), ("notes.*",))), catalogue)
+    for ask in (
+        lambda: read_upstream(of, "notes", "file:///a", "r1", 5),
+        lambda: get_upstream_prompt(of, "notes", "greet", {}, "r2", 5),
+    ):
+        with pytest.raises(AnswerWithheld):
+            ask()
+    assert len(notes.roles) == 2
 
 
 def test_a_name_that_a_caller_made_up_is_shortened_in_its_row() -> None:

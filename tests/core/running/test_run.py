@@ -12,6 +12,7 @@ from mcpist.aws import clients
 from mcpist.aws.attributes import Item
 from mcpist.caller import Caller, ClientInfo, Proof, Role
 from mcpist.errors import (
+    AnswerWithheld,
     ConnectionRequired,
     InvalidArguments,
     InvalidRequest,
@@ -39,6 +40,7 @@ from mcpist.tools.declare.tool import DeclaredTool, Effect
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
+from tests.lost_rows import demand_rows, lose_rows
 
 ADDRESS = address_reader(r"https://(?P<site>[\w.]+)/browse/(?P<item_id>\d+)")
 UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "j.w.t"))
@@ -82,17 +84,6 @@ class Vendor:
 
     def outcomes(self) -> list[str]:
         return [row["outcome"] for row in self.rows()]
-
-    def loses_rows(self, *outcomes: str) -> None:
-        """Let DynamoDB refuse the rows with these outcomes, as it does where a permission is missing."""
-
-        def refuse(params: Any, **_: Any) -> Any:
-            if any(f'"{outcome}"' in str(params["body"]) for outcome in outcomes):
-                error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {}}
-                return type("Response", (), {"status_code": 400}), error
-            return None
-
-        clients.session().register("before-call.dynamodb.PutItem", refuse)
 
 
 def declared(host: str) -> Module:
@@ -253,7 +244,7 @@ def test_a_write_leaves_its_intent_and_its_outcome(vendor: Vendor) -> None:
 
 
 def test_without_its_intent_nothing_is_written(vendor: Vendor) -> None:
-    vendor.loses_rows("started")
+    lose_rows("started")
     with pytest.raises(StoreUnavailable):
         vendor.run("create_item", name="a")
     assert vendor.service.received == []
@@ -263,7 +254,7 @@ def test_without_its_intent_nothing_is_written(vendor: Vendor) -> None:
 def test_a_lost_row_afterwards_neither_loses_nor_hides_the_result(
     vendor: Vendor, tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vendor.loses_rows("succeeded")
+    lose_rows("succeeded")
     vendor.service.reply_with(json_response({"id": 1}))
     assert vendor.run(tool, **{"item_id": "1"} if tool == "get_item" else {"name": "a"}) == {"id": 1}
     (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
@@ -271,9 +262,42 @@ def test_a_lost_row_afterwards_neither_loses_nor_hides_the_result(
 
 
 def test_a_lost_row_does_not_hide_why_the_call_failed(vendor: Vendor) -> None:
-    vendor.loses_rows("TOOL_EXECUTION_ERROR")
+    lose_rows("TOOL_EXECUTION_ERROR")
     vendor.service.reply_with(json_response({"message": "no"}, 404))
     with pytest.raises(ToolExecutionError):
+        vendor.run("get_item", item_id="1")
+
+
+@pytest.mark.parametrize("tool", ["get_item", "create_item"])
+def test_an_answer_without_its_row_is_withheld_where_the_owner_demands_rows(
+    vendor: Vendor, tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand_rows(monkeypatch)
+    lose_rows("succeeded")
+    vendor.service.reply_with(json_response({"id": 1}))
+    with pytest.raises(AnswerWithheld) as withheld:
+        vendor.run(tool, **{"item_id": "1"} if tool == "get_item" else {"name": "a"})
+    details = withheld.value.as_dict()["details"]
+    is_read = tool == "get_item"
+    assert (details.get("retryable", False), details.get("may_have_happened", False)) == (is_read, not is_read)
+
+
+def test_a_write_that_has_not_begun_may_be_tried_again_where_the_owner_demands_rows(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand_rows(monkeypatch)
+    lose_rows()
+    with pytest.raises(StoreUnavailable) as failed:
+        vendor.run("create_item", name="a")
+    assert failed.value.as_dict()["details"]["retryable"]
+    assert vendor.service.received == []
+
+
+def test_an_error_of_the_service_is_withheld_without_its_row(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    demand_rows(monkeypatch)
+    lose_rows("TOOL_EXECUTION_ERROR")
+    vendor.service.reply_with(json_response({"message": "no"}, 404))
+    with pytest.raises(AnswerWithheld):
         vendor.run("get_item", item_id="1")
 
 

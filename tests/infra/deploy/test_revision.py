@@ -34,6 +34,7 @@ OTHER = {
     "DatabaseNetworks": "10.0.0.0/16",
     "VpcSubnets": "subnet-0a1",
     "VpcSecurityGroups": "sg-0a1",
+    "AuditRequired": "on",
     "AuditExport": "acme-audit",
     "AuditExportAccount": "123456789012",
     "ServiceLevels": "on",

@@ -48,6 +48,12 @@ def test_the_response_cache_is_off_until_the_owner_switches_it_on(template: Temp
         assert values == ["off", "on"]
 
 
+def test_each_function_that_runs_tools_or_sends_events_knows_whether_rows_are_demanded() -> None:
+    on = read_template(ROOT / "template.yaml", {"AuditRequired": "on", **ISSUER})
+    told = {one.id for one in on.functions if one.environment.get("AUDIT_REQUIRED") == "on"}
+    assert told == {one.id for one in on.functions if "RESPONSE_CACHE" in one.environment} | {"EventsFunction"}
+
+
 def test_the_vault_key_has_the_same_arn_in_every_run(template: Template) -> None:
     environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
     key = next(key for key in template.keys if key.id == "VaultKey")

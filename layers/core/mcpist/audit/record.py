@@ -10,7 +10,7 @@ import logging
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -19,7 +19,7 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError
 from mcpist.aws.table import IS_NEW, Table, holds
 from mcpist.caller import NO_CLIENT, Caller, ClientInfo
-from mcpist.errors import StoreUnavailable
+from mcpist.errors import AnswerWithheld, StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
@@ -79,9 +79,9 @@ def collects_rows() -> bool:
 
 
 def write_collected(rows: Iterable[Item]) -> None:
-    """Append rows that were collected, of which some may be stored already; one that is lost is counted."""
+    """Append rows of uses that were collected, of which some may be stored already."""
     for row in rows:
-        with best_effort(), _refusals():
+        with of_use(), _refusals():
             _put_new(row, ())
 
 
@@ -121,14 +121,21 @@ def administration_row(caller: Caller, event: Event, action: str, /, **columns: 
     return _row_of(caller, {**usual, "event": event, "service": ADMINISTRATION, "tool": action})
 
 
+def of_use() -> AbstractContextManager[None]:
+    """Append rows of uses in this context; AnswerWithheld for one that is lost, where the owner demands all."""
+    return best_effort(required=settings().audit_required)
+
+
 @contextmanager
-def best_effort() -> Iterator[None]:
-    """Append rows about the past: a row that is lost raises no error, but is counted for an alarm."""
+def best_effort(*, required: bool = False) -> Iterator[None]:
+    """Append rows about the past: one that is lost is counted for an alarm, and raises AnswerWithheld if `required`."""
     try:
         yield
     except StoreUnavailable:
         logger.error("audit row lost", extra={"metric": AUDIT_ROWS_LOST.name})  # noqa: TRY400 - the cause quotes the row
         invocation.count_now(AUDIT_ROWS_LOST)
+        if required:
+            raise AnswerWithheld(store="audit") from None
 
 
 def new_row(organization: str, client: ClientInfo = NO_CLIENT, **columns: "Unpack[AuditColumns]") -> Item:

@@ -395,7 +395,7 @@ def refusals_audited(caller: Caller, uses: Iterable[ToolUse]) -> Iterator[None]:
 def _record_refusal(caller: Caller, module: str, tool: str, error: McpistError, request: str, batch: str = "") -> None:
     # A caller may send any name, of any length.
     module, tool = (name[:MAX_AUDITED_NAME_CHARACTERS] for name in (module, tool))
-    with audit.best_effort():
+    with audit.of_use():
         audit.record_use(caller, module, tool, outcome=error.code, request=request, batch=batch)
 
 

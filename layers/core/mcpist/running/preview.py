@@ -73,7 +73,7 @@ def preview(permissions: Permissions, use: ToolUse, seconds: float) -> CallPrevi
         row["outcome"] = error.code
         raise
     finally:
-        with audit.best_effort():
+        with audit.of_use():
             audit.record_use(admitted.caller, admitted.tool.module, admitted.tool.name, **row)
     return replace(found, policy=verdict.text if verdict else "")
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item
 from mcpist.caller import Caller
-from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, UpstreamUnavailable
+from mcpist.errors import (
+    AccountError,
+    AnswerWithheld,
+    InternalError,
+    McpistError,
+    ReconnectRequired,
+    UpstreamUnavailable,
+)
 from mcpist.files.parameters import load_arguments
 from mcpist.render.shows import PAGE_URL, value_at
 from mcpist.running import broker
@@ -86,13 +93,15 @@ def run_tool(
     work = tool.describe_work(checked)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     kept: list[Item] = []
-    with audited(caller, tool.module, tool.name, request=request, batch=batch, kept=kept) as row:
+    begun: list[AuditColumns] = []
+    with _in_doubt(begun), audited(caller, tool.module, tool.name, request=request, batch=batch, kept=kept) as row:
         running = ToolRun(acting_caller(caller, tool), module, tool, row, deadline, options, other_tools, arguments)
         account = None if tool.reads else running.resolve_account()  # so that the row names the account
         with changing, _undoable(running, checked, step) as pending:
             if not tool.reads:
                 started: AuditColumns = {**row, "outcome": "started"}
                 audit.record_use(caller, tool.module, tool.name, **started)
+                begun.append(started)
             result = _tool_result(_produce(running, work, account), running.account.name)
             result = replace(result, json=tool.masked(result.json))
             if pending:
@@ -100,6 +109,17 @@ def run_tool(
         kept += pending.kept if pending else ()
     add_page_urls(result.json, tool, checked, running.account.site_url)
     return result
+
+
+@contextmanager
+def _in_doubt(begun: Sequence["AuditColumns"]) -> Iterator[None]:
+    """Add to an answer that is withheld that repeating the tool could write twice, once a write has begun."""
+    try:
+        yield
+    except AnswerWithheld as error:
+        if begun:
+            error.with_details(may_have_happened=True)
+        raise
 
 
 def _undoable(
@@ -135,7 +155,8 @@ def audited(
 ) -> Iterator["AuditColumns"]:
     """Write an audit row for the outcome of a use, with the columns that the block adds to it.
 
-    A failure to write it does not fail the use. `kept` are the items of the ledger that are written with it.
+    AnswerWithheld where it cannot be written and the owner demands it; else that does not fail the use. `kept` are the
+    items of the ledger that are written with it.
     """
     row: AuditColumns = {"outcome": InternalError.code, "request": request, "batch": batch}
     try:
@@ -148,12 +169,12 @@ def audited(
     finally:
 
         def record() -> None:
-            with audit.best_effort():
+            with audit.of_use():
                 audit.record_use(caller, module, tool, kept=kept, **row)
 
-        # A step's is written beside its ending, or with it, unless an undo that begins then must find its change. A
-        # call's rendering takes less than a thread would.
-        if batch and not (kept or audit.collects_rows()):
+        # A step's is written beside its ending, or with it, unless an undo that begins then must find its change, or
+        # the step may not end without it. A call's rendering takes less than a thread would.
+        if batch and not (kept or audit.collects_rows() or settings().audit_required):
             invocation.beside(record)
         else:
             record()
