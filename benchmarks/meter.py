@@ -25,6 +25,8 @@ TARGETS = {
     "StepRunnerFunction": "TokenBrokerFunction",
     "states": "StepRunnerFunction",
 }
+# Other functions work beside it: the janitor, and who looks for due automations and events.
+COUNTED = {*TARGETS.values(), "states"}
 
 
 @dataclass
@@ -60,7 +62,11 @@ class Meter:
         out = work()
         executions = list(self._executions())
         traffic_of(aws).on_request = None
-        requests = [one for one in traffic_of(aws).requests if one.caller != "client" or one.operation == "Invoke"]
+        requests = [
+            one
+            for one in traffic_of(aws).requests
+            if (one.function or one.caller) in COUNTED or (one.caller == "client" and one.operation == "Invoke")
+        ]
         tables = self._tables()
         started = [function for id_, function in self._sandboxes().items() if id_ not in before]
         logs = self._logged() - logged + PLATFORM_LOG_BYTES * len(stopwatch.took)

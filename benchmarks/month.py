@@ -7,7 +7,7 @@ from benchmarks.prices import Usage, dollar_text, dollars, prices
 from benchmarks.report import table
 from benchmarks.usage import size
 from infra.local.intrinsics import Intrinsics, read_yaml
-from infra.local.template import Template, read_template
+from infra.local.template import Key, Template, read_template
 from infra.source import ROOT
 from mcpist.audit.record import new_row
 from mcpist.aws.attributes import Item, serialize
@@ -19,6 +19,7 @@ INDEX_OVERHEAD_BYTES = 100  # of each item, in the table and in each index
 # Five functions with a snapshot each, eleven alarms, a dashboard: the defaults until 2026-11-22.
 FORMER: Usage = {"snapshot_gb_second": 5 * MONTH_SECONDS, "kms_key_month": 2, "alarm_month": 11, "dashboard_month": 1}
 OFF = {"SnapStart": "off", "Alarms": "off"}
+YEARLY = {"KeyRotationDays": "365"}
 ON = {"SnapStart": "all", "Dashboard": "on", "ServiceLevels": "on", "AuditExport": "acme-siem"}
 
 
@@ -32,7 +33,9 @@ def month_table() -> str:
     columns = {
         "before 2026-11-22": FORMER,
         "**by default**": usage({}),
-        "by default, after two yearly rotations of the keys": usage({}, rotations=BILLED_ROTATIONS),
+        "by default, from the third year on": usage({}, years=3),
+        "by default, from the 15th year on": usage({}, years=15),
+        "from the third year on (`KeyRotationDays=365`)": usage(YEARLY, years=3),
         "least (`SnapStart=off Alarms=off`)": usage(OFF),
         "most (`SnapStart=all Dashboard=on ServiceLevels=on AuditExport=...`)": usage(ON),
     }
@@ -43,13 +46,13 @@ def month_table() -> str:
     return table(["dollars of an idle month", *columns], [*rows, total])
 
 
-def usage(parameters: Mapping[str, str], *, rotations: int = 0) -> Usage:
-    """Return what a stack with these parameters is billed for in a month without requests."""
+def usage(parameters: Mapping[str, str], *, years: int = 0) -> Usage:
+    """Return what a stack with these parameters is billed for in a month without requests, after some years."""
     template = read(parameters)
     watched = list(_watched(template))
     return {
         "snapshot_gb_second": MONTH_SECONDS * sum(one.memory_mb / 1024 for one in template.functions if one.snap_start),
-        "kms_key_month": sum(1 + rotations * key.rotates for key in template.keys),
+        "kms_key_month": sum(1 + _billed_rotations(key, years) for key in template.keys),
         # An alarm on an expression is billed for each of its metrics.
         "alarm_month": sum(
             len(one["Properties"].get("Metrics", [0, 0])) - 1
@@ -59,6 +62,11 @@ def usage(parameters: Mapping[str, str], *, rotations: int = 0) -> Usage:
         "composite_alarm_month": sum(one["Type"] == "AWS::CloudWatch::CompositeAlarm" for one in watched),
         "dashboard_month": sum(one["Type"] == "AWS::CloudWatch::Dashboard" for one in watched),
     }
+
+
+def _billed_rotations(key: Key, years: int) -> int:
+    """Return the rotations of a key in so many years that are billed like keys."""
+    return min(BILLED_ROTATIONS, years * 365 // key.rotation_days) if key.rotation_days else 0
 
 
 def _watched(template: Template) -> Iterator[Mapping[str, Any]]:

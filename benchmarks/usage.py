@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.prices import MissingPrice, Usage
+from benchmarks.prices import MissingPrice, Usage, total
 from tests.traffic import AwsRequest
 
 READ_BYTES, WRITE_BYTES = 4096, 1024
@@ -63,7 +63,7 @@ def billed(request: AwsRequest, tables: Tables) -> Usage:
     if kind in FREE:
         return {}
     if kind not in PRICED:
-        raise MissingPrice(f"no price for {request.service} {request.operation}")
+        raise MissingPrice(f"no price for {request.service} {request.operation} of {request.caller}")
     return {PRICED[kind]: 1}
 
 
@@ -81,6 +81,8 @@ def _of_table(operation: str, body: Any, tables: Tables) -> Usage:
         case "BatchWriteItem":
             ((table, requests),) = body["RequestItems"].items()
             return _writes(table, [size(one["PutRequest"]["Item"]) for one in requests], tables)
+        case "TransactWriteItems":
+            return total(_of_transaction(one, tables) for one in body["TransactItems"])
         case "GetItem":
             return _reads([tables.at(body["TableName"], body["Key"])], body)
         case "BatchGetItem":
@@ -89,7 +91,16 @@ def _of_table(operation: str, body: Any, tables: Tables) -> Usage:
         case "Query" if ":pk" in (values := body["ExpressionAttributeValues"]):
             prefix = values.get(":prefix", {"S": ""})["S"]
             return _reads([tables.of(body["TableName"], values[":pk"], prefix)], body)
-    raise MissingPrice(f"no price for dynamodb {operation}")
+    raise MissingPrice(f"no price for dynamodb {operation} {body.get('TableName', '')} {body.get('IndexName', '')}")
+
+
+def _of_transaction(write: Item, tables: Tables) -> Usage:
+    """Return the usage of one write of a transaction, which takes each unit twice."""
+    ((kind, one),) = write.items()
+    if kind not in {"Put", "Update"}:
+        raise MissingPrice(f"no price for a transaction's {kind}")
+    bytes_ = size(one["Item"]) if kind == "Put" else tables.at(one["TableName"], one["Key"])
+    return {key: 2 * amount for key, amount in _writes(one["TableName"], [bytes_], tables).items()}
 
 
 def _writes(table: str, sizes: Iterable[int], tables: Tables) -> Usage:

@@ -111,7 +111,7 @@ class Moto:
         del backend.keys[made.id]
         made.id = key.key_id
         made.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.key_id}"
-        made.key_rotation_status = key.rotates
+        made.key_rotation_status = bool(key.rotation_days)
         backend.keys[made.id] = made
         if key.signs:
             return _signing_material(made.private_key, material)

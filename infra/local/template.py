@@ -95,7 +95,8 @@ class Key:
     id: str
     key_id: str
     description: str
-    rotates: bool
+    rotation_days: int
+    """The days after which its material rotates; 0 for never."""
     policy: Mapping[str, Any] | None
     usage: str = "ENCRYPT_DECRYPT"
     spec: str = "SYMMETRIC_DEFAULT"
@@ -331,7 +332,8 @@ class _TemplateReader:
             id_,
             self._name(id_),
             str(self._property(id_, "Description", "")),
-            rotates=bool(self._property(id_, "EnableKeyRotation", False)),
+            rotation_days=self._property(id_, "EnableKeyRotation", False)
+            and int(self._property(id_, "RotationPeriodInDays", 365)),
             policy=self._property(id_, "KeyPolicy"),
             usage=str(self._property(id_, "KeyUsage", "ENCRYPT_DECRYPT")),
             spec=str(self._property(id_, "KeySpec", "SYMMETRIC_DEFAULT")),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.month import BILLED_ROTATIONS, FORMER, OFF, ON, audit_table, usage
+from benchmarks.month import FORMER, OFF, ON, YEARLY, audit_table, usage
 from benchmarks.prices import dollars
 from infra.local.template import read_template
 from infra.source import ROOT
@@ -50,9 +50,15 @@ def test_everything_off_leaves_the_keys() -> None:
     assert price(**ON) > price() > price(**OFF)
 
 
+def test_an_idle_month_costs_less_than_ten_dollars_until_the_keys_rotate_after_seven_years() -> None:
+    by_year = [sum(dollars(usage({}, years=year)).values()) for year in (1, 3, 7, 8, 15, 30)]
+    assert max(by_year[:3]) == price() < MAX_IDLE_DOLLARS < by_year[3]
+    assert [one - price() for one in by_year[3:]] == pytest.approx([2.00, 4.00, 4.00]), "two rotations of two keys"
+
+
 def test_two_rotations_of_a_key_are_billed_like_keys() -> None:
-    more = sum(dollars(usage({}, rotations=BILLED_ROTATIONS)).values()) - price()
-    assert more == pytest.approx(4.00)
+    more = [sum(dollars(usage(YEARLY, years=years)).values()) - price() for years in (1, 2, 3)]
+    assert more == pytest.approx([2.00, 4.00, 4.00])
 
 
 def test_audit_rows_are_priced_over_their_life_with_their_copies() -> None:
