@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchmarks.meter import Meter
@@ -18,6 +19,8 @@ from tests import accounts
 ROUNDS = 5
 CHAINS, LINKS = 5, 6
 STEPS = CHAINS * LINKS
+QUICK_READS = 5
+ROWS = 500  # in groups of 25
 CACHE_EXPIRY_SECONDS = 6  # after which the directory and the list of documents are read again
 SCALE = {"call": 1_000_000, "step": 1_000}
 
@@ -74,9 +77,17 @@ def cases(stub: StubDeployment) -> Iterator[Case]:
     search = calls("rag", "search_docs", query="batch")
     yield Case("warm, no grant", idle, idle)
     yield Case("warm, cached grant", ask, ask, service_calls=1)
+    note = calls("stub", "note", name="a")
+    yield Case("warm, write", note, note, service_calls=1)
     yield Case("warm, documents", lambda: with_expired_caches(search), search)
     yield Case("cold, grant", lambda: accounts.forget(stub.deployment), ask, service_calls=1)
-    yield Case(f"batch of {STEPS}", lambda: None, lambda: run_batch(stub), service_calls=STEPS, parts=STEPS)
+    for name, commands, parts in (
+        (f"{QUICK_READS} reads, in the request", chain(0, QUICK_READS), QUICK_READS),
+        (f"batch of {STEPS}", chains(), STEPS),
+        (f"row of a list of {ROWS}", listed(), ROWS),
+    ):
+        run = partial(run_batch, stub, [*commands])
+        yield Case(name, lambda: None, run, service_calls=parts, parts=parts)
 
 
 def with_expired_caches(work: Callable[[], int]) -> None:
@@ -85,9 +96,9 @@ def with_expired_caches(work: Callable[[], int]) -> None:
     time.sleep(CACHE_EXPIRY_SECONDS)
 
 
-def run_batch(stub: StubDeployment) -> int:
+def run_batch(stub: StubDeployment, commands: list[dict[str, Any]]) -> int:
     """Run a batch to its end as a client does, and return the bytes of the answers."""
-    answers = [Meter(stub.deployment).ask(_event(stub, "batch", {"commands": [*chains()]}))]
+    answers = [Meter(stub.deployment).ask(_event(stub, "batch", {"commands": commands}))]
     while running := re.search(r"batch (b_\w+): running", answers[-1]):
         answers.append(Meter(stub.deployment).ask(_event(stub, "batch", {"batch_id": running[1]})))
     return sum(map(len, answers))
@@ -95,10 +106,22 @@ def run_batch(stub: StubDeployment) -> int:
 
 def chains() -> Iterator[dict[str, Any]]:
     """Yield the steps of a batch that all call a service, most with another step's result."""
-    for chain in range(CHAINS):
-        for link in range(LINKS):
-            name = f"${{c{chain}s{link - 1}.items[0].name}}" if link else f"n{chain}"
-            yield {"id": f"c{chain}s{link}", "module": "stub", "tool": "ask_about", "params": {"name": name}}
+    for number in range(CHAINS):
+        yield from chain(number, LINKS)
+
+
+def chain(number: int, links: int) -> Iterator[dict[str, Any]]:
+    """Yield steps of which each takes the result of the one before."""
+    for link in range(links):
+        name = f"${{c{number}s{link - 1}.items[0].name}}" if link else f"n{number}"
+        yield {"id": f"c{number}s{link}", "module": "stub", "tool": "ask_about", "params": {"name": name}}
+
+
+def listed() -> Iterator[dict[str, Any]]:
+    """Yield a list and a step that calls a service for each of its rows, in groups."""
+    yield {"id": "list", "module": "stub", "tool": "number", "params": {"rows": ROWS}}
+    read = {"id": "read", "module": "stub", "tool": "ask_about", "params": {"name": "n${each.name}"}}
+    yield read | {"each": "${list.items}", "each_limit": ROWS}
 
 
 def usage_table(found: Mapping[Case, Usage]) -> str:

@@ -71,8 +71,9 @@ LIMITS = {
     "starts": Limit("Step Functions: StartExecution (6,000 in large regions)", 6_000, one_organization=False),
     "machines": Limit("Step Functions: CreateStateMachine (1 a second)", 1, one_organization=False),
 }
-# The write units of a step in the ledger (steps of 30: 8.07 with its audit row of 3 and the header).
-STEP_LEDGER_UNITS, BATCH_LEDGER_UNITS, UNITS_PER_ROW = 5, 4, 1
+# The write units of a step in the ledger: its item, its claim, its ending, and 2 for the header; those of a batch: the
+# header and the list with 4, its place's beginning and end, and the day's count. Places are counted apart.
+STEP_LEDGER_UNITS, BATCH_LEDGER_UNITS, UNITS_PER_ROW = 5, 7, 1
 ORGANIZATION_PLACES = 250  # of an account that runs a thousand functions at once
 LEASE_BYTES, LEASE_WRITES = 30, 2
 

@@ -45,6 +45,12 @@ def test_an_update_is_billed_by_the_item_that_stands_and_a_batch_by_each_of_its_
     assert of("dynamodb", "BatchWriteItem", {"RequestItems": {"T": puts}}) == {"dynamodb_write": 3}
 
 
+def test_a_transaction_takes_each_write_unit_twice() -> None:
+    put = {"Put": {"TableName": "Indexed", "Item": item("a", 900)}}
+    update = {"Update": {"TableName": "T", "Key": key("a2")}}
+    assert of("dynamodb", "TransactWriteItems", {"TransactItems": [put, update]}) == {"dynamodb_write": 2 * (3 + 5)}
+
+
 def test_each_started_four_kilobytes_are_a_read_unit_or_half_a_unit() -> None:
     consistent = {"TableName": "T", "Key": key("a2"), "ConsistentRead": True}
     assert of("dynamodb", "GetItem", consistent) == {"dynamodb_read": 2}
@@ -71,7 +77,7 @@ def test_requests_of_other_services_are_billed_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("service", "operation", "body"),
     [
-        ("dynamodb", "TransactWriteItems", {}),
+        ("dynamodb", "TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": "T", "Key": key("a1")}}]}),
         ("dynamodb", "Query", {"ExpressionAttributeValues": {":key": {"S": "by an index"}}}),
         ("kms", "Encrypt", None),
         ("sqs", "SendMessage", None),
