@@ -77,8 +77,6 @@ def cases(stub: StubDeployment) -> Iterator[Case]:
     search = calls("rag", "search_docs", query="batch")
     yield Case("warm, no grant", idle, idle)
     yield Case("warm, cached grant", ask, ask, service_calls=1)
-    note = calls("stub", "note", name="a")
-    yield Case("warm, write", note, note, service_calls=1)
     yield Case("warm, documents", lambda: with_expired_caches(search), search)
     yield Case("cold, grant", lambda: accounts.forget(stub.deployment), ask, service_calls=1)
     for name, commands, parts in (

@@ -28,6 +28,7 @@ WRITES = {
     "result of up to 2 KB": 2,
     "settling, a header of up to 2 KB": 2,
     "audit, with its two indexes": 3,
+    "its place among its organization's, taken and freed": 2,
 }
 
 
