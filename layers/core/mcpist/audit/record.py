@@ -81,7 +81,7 @@ def collects_rows() -> bool:
 def write_collected(rows: Iterable[Item]) -> None:
     """Append rows of uses that were collected, of which some may be stored already."""
     for row in rows:
-        with of_use(), _refusals():
+        with of_use():
             _put_new(row, ())
 
 
@@ -211,29 +211,25 @@ def write_row(row: Item, kept: Sequence[Item] = ()) -> None:
 
 
 def _write_new(row: Item, kept: Sequence[Item] = ()) -> None:
-    with _refusals():
-        for _ in range(MAX_KEY_ATTEMPTS):
-            if _put_new(row, kept):
-                return
-            row = keyed(row, row["pk"].rpartition("#")[0], _sort_key(row["sk"].partition("#")[0]))
+    for _ in range(MAX_KEY_ATTEMPTS):
+        if _put_new(row, kept):
+            return
+        row = keyed(row, row["pk"].rpartition("#")[0], _sort_key(row["sk"].partition("#")[0]))
     raise StoreUnavailable(store="audit")
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Raise StoreUnavailable where the store refuses a row."""
+def _put_new(row: Item, kept: Sequence[Item]) -> bool:
+    """Write a row, and what is kept with it in one transaction, and return whether its key was new.
+
+    StoreUnavailable where the store refuses it.
+    """
     try:
-        yield
+        if kept:
+            items = {settings().ledger_table: list(kept)}
+            return audit_table().transact([], [], guard=row, condition=IS_NEW, values={}, new_items=items)
+        return holds(audit_table().put, row, condition=IS_NEW)
     except AwsError as error:
         raise StoreUnavailable(store="audit") from error
-
-
-def _put_new(row: Item, kept: Sequence[Item]) -> bool:
-    """Write a row, and what is kept with it in one transaction, and return whether its key was new."""
-    if kept:
-        items = {settings().ledger_table: list(kept)}
-        return audit_table().transact([], [], guard=row, condition=IS_NEW, values={}, new_items=items)
-    return holds(audit_table().put, row, condition=IS_NEW)
 
 
 def timestamp(moment: datetime) -> str:
