@@ -20,7 +20,7 @@ ROUNDS = 5
 CHAINS, LINKS = 5, 6
 STEPS = CHAINS * LINKS
 QUICK_READS = 5
-ROWS = 500  # in groups of 25
+ROWS = 100  # in groups of 5
 CACHE_EXPIRY_SECONDS = 6  # after which the directory and the list of documents are read again
 SCALE = {"call": 1_000_000, "step": 1_000}
 
