@@ -82,7 +82,8 @@ CLIENT_FILES: Mapping[ClientName, ClientFile] = {
 }
 """Source: each client's documentation of its MCP settings, November 2026."""
 
-Client = Annotated[ClientName, Argument(help="The client.", metavar="CLIENT")]
+CLIENT_NAMES = ", ".join(CLIENT_FILES)
+Client = Annotated[ClientName, Argument(help=f"One of {CLIENT_NAMES}.", metavar="CLIENT")]
 Name = Annotated[str, Option(metavar="NAME", help="The server's name in the client.")]
 
 

@@ -62,9 +62,10 @@ class CommandGroup(typer.Typer):
 
     def command[C: Callable[..., Any]](self, name: str | None = None, **settings: Any) -> Callable[[C], C]:
         """Register a command, which stays callable as it is written."""
-        register = super().command(name, **settings)
-
         def declare(command: C) -> C:
+            # Without a short text, the group's list of commands ends each line that is too long in the middle.
+            summary = settings.get("help") or inspect.getdoc(command) or ""
+            register = super(CommandGroup, self).command(name, short_help=summary.partition("\n")[0], **settings)
             register(_with_options(command))
             return command
 

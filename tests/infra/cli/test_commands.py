@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from infra.cli import main
+from infra.cli.client_files import CLIENT_FILES
 from infra.cli.document import CALLER, CommandDocument
 from infra.cli.organizations import parse_organization
 from infra.source import ROOT
@@ -107,3 +108,15 @@ def test_help_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     for module in ("botocore", "mcp", "moto", "mcpist_services", "infra.cli.people"):
         assert f"'{module}'" not in done.stderr
+
+
+def test_a_list_of_actions_has_whole_sentences() -> None:
+    listed = help_of("org")
+    assert not re.search(r"\w\.\.\.\n", listed)
+    assert "with your rights in AWS." in " ".join(listed.split())
+    assert "which of its tools wait for approval." in " ".join(help_of("module").split())
+
+
+def test_the_help_of_add_lists_the_clients() -> None:
+    text = " ".join(help_of("add").split())
+    assert all(client in text for client in CLIENT_FILES)
