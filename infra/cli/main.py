@@ -162,7 +162,7 @@ def _load(name: str) -> Any:
         if IS_CHECKOUT:
             raise
         message = "This command needs the embedded AWS, and this mcpist is installed without it."
-        hint = "Install the wheel with its extra: uv tool install 'mcpist[local] @ ./mcpist-...whl'"
+        hint = "Install the wheel with its extra: uv tool install --python 3.13 'mcpist[local] @ ./mcpist-...whl'"
         raise CommandError("NOT_CONFIGURED", message, hint) from None
     if not isinstance(declared, typer.Typer):
         function, declared = declared, command_group()

@@ -62,6 +62,7 @@ class CommandGroup(typer.Typer):
 
     def command[C: Callable[..., Any]](self, name: str | None = None, **settings: Any) -> Callable[[C], C]:
         """Register a command, which stays callable as it is written."""
+
         def declare(command: C) -> C:
             # Without a short text, the group's list of commands ends each line that is too long in the middle.
             summary = settings.get("help") or inspect.getdoc(command) or ""

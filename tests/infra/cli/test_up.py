@@ -1,6 +1,9 @@
 """What `mcpist up` says of the upstream servers once it is ready."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +14,7 @@ import pytest
 from infra.cli import up
 from infra.cli.document import CALLER
 from infra.cli.main import run
+from infra.source import ROOT
 from tests.core.loopback import json_response, serving
 
 SERVER = {"description": "Notes", "command": "sh"}
@@ -48,3 +52,14 @@ def test_the_level_of_log_lines_is_taken_from_the_environment(
     monkeypatch.setenv("LOG_LEVEL", "loud")
     assert run(["up"]) == CALLER
     assert "LOG_LEVEL" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+def test_it_ends_without_taking_its_objects_apart(tmp_path: Path) -> None:
+    script = (
+        "import atexit, sys; from infra.cli import main, up; atexit.register(print, 'taken apart');"
+        "up._serve = lambda *_: print('served'); sys.argv = ['mcpist', 'up']; main.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-c", script]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "served\n"
