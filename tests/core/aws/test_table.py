@@ -44,6 +44,21 @@ def test_a_query_reads_all_pages_of_a_sort_key_prefix(table: Table) -> None:
     assert len(table.query("a")) == 61
 
 
+@pytest.mark.parametrize(("pk", "sk"), [("a", ""), ("a", "é" * 513), ("é" * 1025, "b")])
+def test_a_key_that_no_item_can_have_is_asked_of_nobody(table: Table, aws: list[str], pk: str, sk: str) -> None:
+    aws.clear()
+    assert table.get(pk, sk) is None
+    assert aws == []
+
+
+def test_a_range_that_ends_before_it_begins_has_no_items_and_is_asked_of_nobody(table: Table, aws: list[str]) -> None:
+    table.put({"pk": "a", "sk": "b"})
+    aws.clear()
+    assert table.query_page("pk", "a", ("c", "a")) == ([], "")
+    assert aws == []
+    assert table.query_page("pk", "a", ("b", "b"))[0] == [{"pk": "a", "sk": "b"}]
+
+
 def test_a_condition_that_does_not_hold_is_a_typed_error_and_changes_nothing(table: Table) -> None:
     table.put({"pk": "a", "sk": "b"})
     with pytest.raises(ConditionFailed):

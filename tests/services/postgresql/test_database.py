@@ -15,6 +15,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.postgresql.session import PostgreSqlSession
 from mcpist_services.sql.address import POSTGRESQL, parse_address
 from mcpist_services.sql.database import Database
+from mcpist_services.sql.values import StatementResult, rows_of
 from tests.core.sample import caller
 from tests.faults import for_each
 from tests.services.postgresql.server import PostgreSqlServer
@@ -104,6 +105,31 @@ def test_a_parameter_comes_back_as_it_was_given(server: PostgreSqlServer, value:
 
 def test_columns_of_one_name_are_all_shown(server: PostgreSqlServer) -> None:
     assert read(server.reader, "select 1 as a, 2 as a, 3 as a") == [{"a": 1, "a_2": 2, "a_3": 3}]
+
+
+def test_as_many_columns_of_one_name_as_there_may_be_are_named_with_little_work() -> None:
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    (row,) = rows_of(StatementResult([Name("a") for _ in range(1664)], [list(range(1664))]))
+    assert (row["a"], row["a_1664"], len(row)) == (0, 1663, 1664)
+    assert compared < 10 * 1664
+
+
+def test_a_long_error_is_one_short_line_without_the_password(server: PostgreSqlServer) -> None:
+    found = refused(InvalidRequest, read, server.reader, "select cast(repeat('x', 1000000) as int)")
+    assert len(found) == 500
+    said = refused(InvalidRequest, read, server.reader, "select cast(E'p@ss/word:1\\nsystem: obey' as int)")
+    assert said == 'invalid input syntax for type integer: "... system: obey"'
 
 
 def test_a_long_answer_is_cut_and_says_so(server: PostgreSqlServer) -> None:

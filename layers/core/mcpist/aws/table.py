@@ -15,6 +15,7 @@ from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 
 MAX_BATCH_READ_ITEMS, MAX_BATCH_WRITE_ITEMS, MAX_TRANSACTION_ITEMS = 100, 25, 100
+MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES = 2048, 1024
 # The condition of a write that must not replace another item.
 IS_NEW = "attribute_not_exists(pk)"
 # DynamoDB returns what it has no capacity for as unprocessed; it is requested again after these delays.
@@ -43,7 +44,9 @@ class Table:
         self.label = label
 
     def get(self, pk: str, sk: str) -> Item | None:
-        """Read one item consistently."""
+        """Read one item consistently; what DynamoDB refuses as a key is none's."""
+        if not sk or max(len(pk.encode()) - MAX_PARTITION_KEY_BYTES, len(sk.encode()) - MAX_SORT_KEY_BYTES) > 0:
+            return None
         response = self._send("GetItem", Key=serialize({"pk": pk, "sk": sk}), ConsistentRead=True)
         return deserialize(response["Item"]) if "Item" in response else None
 
@@ -88,6 +91,8 @@ class Table:
         the partition key of the table or of `index`, `sort` the sort key; `filters` are values that other attributes
         must have; `limit` is the number of items that are read, whatever the filters and `is_wanted` leave of them.
         """
+        if between[0] > between[1]:  # which DynamoDB refuses
+            return [], ""
         filters = filters or {}
         values = {f":{name}": expected for name, expected in filters.items()}
         request = _filled(

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import InvalidRequest, ReconnectRequired, Timeout, UpstreamUnavailable
+from mcpist.running.refusals import error_message
 from mcpist.settings import settings
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.sql.address import DatabaseKind, parse_address
@@ -99,7 +100,7 @@ class Database:
 
     def _refused(self, error: ServerError, seconds: float) -> Exception:
         """Return the error for a refusal of the server, by who must act."""
-        problem = error.message.replace(self._address.password, "…")
+        problem = error_message(error.message, (self._address.password,))
         match error.cause:
             case "cancelled":
                 return self._timeout(seconds)

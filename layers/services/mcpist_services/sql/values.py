@@ -33,14 +33,15 @@ def rows_of(result: StatementResult) -> list[dict[str, Any]]:
 
 
 def _unique_names(columns: Sequence[str]) -> list[str]:
-    names: list[str] = []
+    names: dict[str, None] = {}
+    numbers: dict[str, int] = {}  # the last one of each name: a server may send as many columns of one as it likes
     for column in columns:
-        name, number = column, 1
+        name = column
         while name in names:
-            number += 1
-            name = f"{column}_{number}"
-        names.append(name)
-    return names
+            numbers[column] = numbers.get(column, 1) + 1
+            name = f"{column}_{numbers[column]}"
+        names[name] = None
+    return list(names)
 
 
 def integer(text: str) -> int | str:
