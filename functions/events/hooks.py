@@ -6,8 +6,10 @@ so that none is taken again once that is forgotten, an old one is refused.
 
 import hmac
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from mcpist.errors import AuthenticationError, McpistError, RouteNotFound
+from mcpist.errors import AuthenticationError, InvalidRequest, McpistError, RouteNotFound
 from mcpist.events import interests, sources
 from mcpist.events.event import Event, event_id
 from mcpist.events.event_type import EventType, HookRequest, Occurrence, Webhook
@@ -16,6 +18,7 @@ from mcpist.events.sources import EventSource
 from mcpist.events.store import KEPT_SECONDS
 from mcpist.http.request import HttpRequest, HttpResponse, json_response
 from mcpist.memory import wall_clock
+from mcpist.moments import MAX_MOMENT
 from mcpist.running import broker
 from mcpist.telemetry import invocation
 from mcpist_services.events import types_of
@@ -38,13 +41,27 @@ def receive(request: HttpRequest) -> HttpResponse:
         raise RouteNotFound(method=request.method, path="/hooks/{source}")
     hooked = HookRequest(headers=request.headers, body=request.body(MAX_HOOK_BYTES), source=source.id)
     verify(source, hook, hooked)
-    if answer := hook.answer(hooked):
-        return json_response(200, answer)
+    with _shape_errors():
+        if answer := hook.answer(hooked):
+            return json_response(200, answer)
     for event_type in types:
         if source.pinned or interests.is_wanted(source.organization, event_type.full_name):
-            for occurrence in hook.occurrences(hooked, event_type.name):
+            with _shape_errors():
+                found = [
+                    one for one in hook.occurrences(hooked, event_type.name) if (one.occurred_at or 0) < MAX_MOMENT
+                ]
+            for occurrence in found:
                 take(source, event_type, occurrence)
     return {"statusCode": 204, "headers": {}, "body": ""}
+
+
+@contextmanager
+def _shape_errors() -> Iterator[None]:
+    """Raise InvalidRequest for a body of another shape than the vendor's: who entered the secret can sign any."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        raise InvalidRequest(field="body", problem="it has another shape than the vendor's") from None
 
 
 def verify(source: EventSource, hook: Webhook, request: HookRequest) -> None:

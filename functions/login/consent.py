@@ -32,7 +32,8 @@ def begin(request: BrowserRequest) -> HttpResponse:
     try:
         endpoints.check(values)
     except OAuth2Error as error:
-        if error.redirect_uri:
+        # Anybody registers a client: a link to us leads nobody to its host before they have agreed to it (RFC 9700).
+        if error.redirect_uri and not error.redirect_uri.startswith("https:"):
             return endpoints.redirect_error(error)
         # Its address is not to be trusted, so the client is not told.
         return pages.show(request, "wrong_client", status=400, problem=str(error.description or error.error))

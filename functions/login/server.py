@@ -165,7 +165,7 @@ class ClientRegistration(ClientRegistrationEndpoint):  # type: ignore[misc]
             raise InvalidRedirectURIError(problem)
         try:
             found: dict[str, Any] = super().extract_client_metadata(request)
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError):
             raise InvalidClientMetadataError("a field has the wrong type") from None
         return found
 

@@ -33,7 +33,7 @@ NEXT_POLL_MS = 30_000
 DEFAULT_POLLED_EVENTS = 50
 DEFAULT_TTL_MS = 86_400_000
 
-type NonNegative = Annotated[int, Field(strict=True, ge=0)]
+type NonNegative = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 
 
 class Delivery(BaseModel):

@@ -123,7 +123,38 @@ def test_a_signature_counts_for_five_minutes(uma: Permissions) -> None:
     assert len(store.read("acme", "uma", "slack.messages", now=time.time()).events) == 1
 
 
-def slack(source: EventSource, payload: dict[str, Any], age: int) -> dict[str, Any]:
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_moment_that_is_none_is_no_signature(uma: Permissions, digits: int) -> None:
+    source = events.begin_source(uma, "slack.messages", {}, "signing-secret")
+    assert source is not None
+    signed = {"x-slack-request-timestamp": "9" * digits, "x-slack-signature": "v0=00"}
+    assert hook(source, {}, **signed)["statusCode"] == 401
+
+
+EVENT = {"type": "message", "channel": "C1", "text": "Hi"}
+DELIVERY = {"type": "event_callback", "event_id": "Ev1", "event": EVENT}
+
+
+@pytest.mark.parametrize(
+    ("payload", "status"),
+    [
+        ([], 400),
+        ({"type": "event_callback", "event": [1]}, 400),
+        ({"type": "event_callback", "event": EVENT}, 400),
+        (DELIVERY | {"event_time": "now"}, 400),
+        (DELIVERY | {"event_time": 10**30}, 204),
+    ],
+)
+def test_what_a_person_signs_who_knows_the_secret_is_no_defect_of_ours(
+    uma: Permissions, payload: Any, status: int
+) -> None:
+    source = events.begin_source(uma, "slack.messages", {}, "signing-secret")
+    assert source is not None
+    assert slack(source, payload, 0)["statusCode"] == status
+    assert store.read("acme", "uma", "slack.messages", now=time.time()).events == ()
+
+
+def slack(source: EventSource, payload: Any, age: int) -> dict[str, Any]:
     """The handler's response to a delivery of Slack's that was signed so many seconds ago."""
     moment, body = str(int(time.time()) - age), json.dumps(payload)
     signed = hmac.new(b"signing-secret", f"v0:{moment}:{body}".encode(), hashlib.sha256).hexdigest()

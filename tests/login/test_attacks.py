@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -150,9 +151,13 @@ def test_answers_go_to_no_other_address_than_a_client_has(program: Program, uma:
 def test_a_wrong_request_of_a_known_client_is_told_to_the_client(
     program: Program, uma: Visitor, changes: dict[str, str]
 ) -> None:
-    answer = query(uma.open(program.page(**changes)))
+    answer = query(uma.open(replace(program, redirect_uri=LOOPBACK).page(**changes)))
     assert answer["error"] in {"invalid_request", "unsupported_response_type"}
     assert (answer["state"], answer["iss"]) == ("s-1", PUBLIC_URL)
+    # No link to us leads a person to another host before they have agreed to it.
+    shown = uma.open(program.page(**changes))
+    assert shown["statusCode"] == 400
+    assert "location" not in shown["headers"]
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "response_type", "code_challenge"])
@@ -297,6 +302,7 @@ def test_no_client_registers_an_address_that_is_not_safe(door: Door, uri: Any) -
         {"token_endpoint_auth_method": "private_key_jwt"},
         {"token_endpoint_auth_method": 7},
         {"jwks": "x"},
+        {"jwks": {}},
         {"client_uri": "nothing"},
     ],
 )

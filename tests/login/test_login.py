@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -292,6 +293,7 @@ def test_a_client_that_was_ended_elsewhere_is_refused_at_every_door_after_five_s
 
 
 def test_tokens_are_for_the_endpoint_alone(program: Program, uma: Visitor) -> None:
+    program = replace(program, redirect_uri=LOOPBACK)
     refused = uma.open(program.page(resource="https://elsewhere.example/mcp"))
     assert query(refused)["error"] == "invalid_target"
     assert uma.open(program.page(resource=f"{AUDIENCE}/acme/readonly"))["statusCode"] == 303

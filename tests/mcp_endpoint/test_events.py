@@ -227,6 +227,13 @@ def test_a_wrong_request_has_the_codes_of_the_extension(
     assert not receiver.received
 
 
+@pytest.mark.parametrize("changes", [{"ttlMs": 10**400}, {"maxAgeMs": 10**400}])
+def test_a_time_that_is_too_long_to_count_is_the_clients_mistake(
+    door: EndpointClient, receiver: Receiver, changes: dict[str, Any]
+) -> None:
+    assert subscribe(door, receiver, **changes)["error"]["code"] == -32602
+
+
 def test_who_may_not_use_the_module_neither_subscribes_nor_polls(door: EndpointClient, receiver: Receiver) -> None:
     members.put_role("acme", Role("members", modules=("slack",)))
     directory.access_cache.clear()

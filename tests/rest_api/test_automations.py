@@ -15,6 +15,7 @@ from mcpist import settings
 from mcpist.automations import occasions, records, runs, starting
 from mcpist.automations.records import Automation, DueEntry, Run
 from mcpist.aws.table import ledger_table
+from mcpist.batch.execution.judging import place_of
 from mcpist.batch.ledger import ledger
 from mcpist.caller import Policies, Role, Subject
 from mcpist.errors import StoreUnavailable, UpstreamUnavailable
@@ -24,6 +25,7 @@ from mcpist.events.event_type import Argument, event_type
 from mcpist.events.interests import Interest
 from mcpist.people import directory, edits
 from mcpist.running import broker, notification
+from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.translation import read_translation
 from mcpist_services import NAMES
 from mcpist_services.automations import module
@@ -426,6 +428,33 @@ def deliver(event: Event, name: str = "daily") -> str:
     """What the function of events asks for, each time that it has the event."""
     message = {"organization": "acme", "automation": name, "event": event.id}
     return str(handler(message, Context(29))["result"]["run"])
+
+
+def test_the_fields_of_an_event_have_the_labels_of_its_type(uma: RestClient) -> None:
+    def label(name: str, version: int) -> None:
+        base = '@id("base") permit (principal, action, resource);'
+        rule = 'forbid (principal, action, resource) when { context.labels.contains("untrusted") };'
+        policies = Policies(version, f'{base}\n@id("outsiders") @ask {rule}', labels=(f"rag.changed={name}",))
+        directory.change("acme", edits.set_policies(policies))
+        directory.access_cache.clear()
+
+    do(uma, "set", **ON_EVENT)
+    label("internal", 1)
+    deliver(happened())
+    (first,) = all_runs()
+    driver = LedgerDriver(first.batch)
+    permissions = Permissions(directory.identify(Subject(uma.login.issuer, "uma")), CATALOGUE)
+    place = place_of(driver.head, driver.step("more"), permissions, ledger.get_entries)
+    assert first.state == "running"
+    assert place is not None
+    assert "rag.changed" in place.reached_by
+    finish(first, "failed")
+    tick()
+    label("untrusted", 2)
+    deliver(happened("e2"))
+    assert "nobody is there to be asked" in all_runs()[0].problem
+    # Nor does a person who goes on with the batch take them for their own.
+    assert uma.post(f"/v1/batches/{first.batch}/resume", {}).json["code"] == "CONFIRMATION_REQUIRED"
 
 
 def test_each_event_has_one_run_however_often_it_is_delivered(uma: RestClient) -> None:

@@ -156,6 +156,8 @@ class Caller:
     """The label of the account that the request names; empty for the default one."""
     pins: tuple[str, ...] = ()
     """The accounts that the caller's batch keeps to, as the token broker wrote them."""
+    heard: str = ""
+    """The event type whose fields are among the arguments of the caller's batch; empty where there are none."""
     format: AnswerFormat | None = None
     """The form of answers that the client asks for."""
     login: str = ""

@@ -1,7 +1,12 @@
 """Moments in epoch seconds, and as texts of ISO 8601."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
+
+MAX_MOMENT = 10**11
+"""No event is as late (epoch seconds): it is the year 5138."""
+EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 
 def epoch_seconds(text: Any) -> int | None:

@@ -13,7 +13,7 @@ from mcpist.batch.execution.found_steps import Saving
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.start import start
 from mcpist.batch.execution.submission import Submission, prepare, prepare_resumption
-from mcpist.batch.language.references import PARAM
+from mcpist.batch.language.references import PARAM, find_references
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import DEFAULT_OPTIONS
@@ -84,7 +84,8 @@ def _caller(automation: Automation) -> Caller:
         raise Stopped("ended", problem_text(error)) from None
     if caller.user != automation.user:
         raise Stopped("ended", "its person is another one now")
-    return replace(caller, client=ClientInfo(f"automation {automation.name}"))
+    heard = automation.event if find_references(automation.parameters) else ""
+    return replace(caller, client=ClientInfo(f"automation {automation.name}"), heard=heard)
 
 
 def _check_unasked(prepared: Submission) -> None:

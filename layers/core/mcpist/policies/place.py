@@ -66,7 +66,7 @@ class PlannedStep:
     """Whether it runs for each element of a list."""
     module: str = ""
     columns: frozenset[str] = frozenset()
-    """The columns with labels of their own that its arguments and its list refer to."""
+    """The columns with labels of their own that its arguments and its list refer to, or an event type."""
     plain: Steps = frozenset()
     """The steps to which its arguments refer for ids, numbers and senders."""
 

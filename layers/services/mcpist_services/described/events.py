@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.events.event_type import EventType, HookRequest, Occurrence, Signature, Webhook, event_type
-from mcpist.moments import epoch_seconds
+from mcpist.moments import EPOCH_SECONDS, epoch_seconds
 from mcpist.render.shows import value_at
 from mcpist_services.described.hook_rule import HEADER, HookRule, WebhookRule
 
@@ -42,7 +42,7 @@ def _signature(hooks: HookRule, request: HookRequest) -> Signature | None:
     given = request.headers.get(hooks.signature, "").split()
     found = next((one.removeprefix(hooks.prefix) for one in given if one.startswith(hooks.prefix)), "")
     moment = request.headers.get(hooks.signed_at, "")
-    if not found or (hooks.signed_at and not moment.isdecimal()):
+    if not found or (hooks.signed_at and not EPOCH_SECONDS.fullmatch(moment)):
         return None
     if hooks.encoding == "base64":
         try:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcpist.events.event_type import Argument, EventType, HookRequest, Occurrence, Signature, Webhook, event_type
+from mcpist.moments import EPOCH_SECONDS
 
 SLACK_EVENTS = {
     "messages": ("message",),
@@ -21,7 +22,7 @@ NEW_MESSAGES = {None, "file_share", "thread_broadcast", "bot_message"}
 
 def _signature(request: HookRequest) -> Signature | None:
     moment, given = request.headers.get("x-slack-request-timestamp", ""), request.headers.get("x-slack-signature", "")
-    if not moment.isdecimal() or not given.startswith("v0="):
+    if not EPOCH_SECONDS.fullmatch(moment) or not given.startswith("v0="):
         return None
     message = f"v0:{moment}:".encode() + request.body
     return Signature(message=message, given=given.removeprefix("v0="), signed_at=int(moment))

@@ -31,7 +31,7 @@ def judge_steps(
         return []
     from mcpist.policies.place import places
 
-    planner = _planner(permissions.caller.policies, dict(enumerate(steps)))
+    planner = _planner(permissions.caller.policies, dict(enumerate(steps)), permissions.caller.heard)
     parts = zip(steps, tools, graph.needs, graph.ancestors, strict=True)
     planned = [planner.planned(step, tool.effect, tool, needs, ancestors) for step, tool, needs, ancestors in parts]
     # Of the steps of a resumed batch it is not known here which have run already.
@@ -73,7 +73,7 @@ def place_of(head: Header, entry: Entry, permissions: Permissions, get_entries: 
     ancestors = Graph(head.needs).ancestors
     known = sorted({*ancestors[entry.index], entry.index})
     entries = {one.index: one for one in get_entries(head.pk, known)}
-    planner = _planner(policies, {number: one.step for number, one in entries.items()})
+    planner = _planner(policies, {number: one.step for number, one in entries.items()}, head.heard)
     permissions.load_tools({one.step.module for one in entries.values()})
     planned = {}
     for number, one in entries.items():
@@ -119,13 +119,16 @@ class _Planner:
     """The columns with labels of their own."""
     steps: Mapping[str, tuple[int, Step]]
     """The steps by their ids, with their numbers."""
+    heard: str
+    """The event type whose fields are among the arguments: which of them cannot be seen any more."""
 
     def planned(self, step: Step, effect: str, tool: Tool | None, needs: Steps, ancestors: Steps) -> "PlannedStep":
         """Return a step as policies look at it; without its tool no argument is known to take numbers alone."""
         from mcpist.policies.place import PlannedStep, is_plain
 
         schema = tool.input_schema if tool else {}
-        columns, plain, texts = set[str](), set[int](), set[int]()
+        plain, texts = set[int](), set[int]()
+        columns = {self.heard} if self.heard and (step.params or step.each) else set[str]()
         for source in _sources(step):
             number, other = self.steps[source.step]
             name = f"{_name(other)}:{source.column}"
@@ -149,9 +152,9 @@ class _Planner:
         )
 
 
-def _planner(policies: Policies, steps: Mapping[int, Step]) -> _Planner:
+def _planner(policies: Policies, steps: Mapping[int, Step], heard: str) -> _Planner:
     masks = tuple(line.rpartition("=")[0] for line in policies.labels if ":" in line)
-    return _Planner(masks, {step.id: (number, step) for number, step in steps.items()})
+    return _Planner(masks, {step.id: (number, step) for number, step in steps.items()}, heard)
 
 
 def _name(step: Step) -> str:

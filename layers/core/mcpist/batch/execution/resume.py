@@ -1,6 +1,7 @@
 """Resume a batch: start a new one that begins with the results of an old one, which itself never changes."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,7 @@ class Resumption:
             head,
             resumes=self.old.batch,
             pins=self.old.pins,
+            heard=self.old.heard,
             seq={index: place for place, index in enumerate(settled)},
             outcome={index: status for index in settled if (status := self.carried_entries[index].status)},
             elements={index: entry.map_items.count for index, entry in self.started_maps.items() if entry.map_items},
@@ -90,6 +92,8 @@ def plan_resumption(old: Header, permissions: Permissions, again: Collection[str
         raise InvalidRequest(field="resume", problem=f"{old.batch} is still running: wait for it, or cancel it")
     _check_again(old, again)
     entries = {entry.step.id: entry for entry in ledger.get_entries(old.pk)}
+    permissions = copy(permissions)
+    permissions.caller = replace(permissions.caller, heard=old.heard)
     plan = replan([entry.step for entry in entries.values()], permissions)
     planned = [entries[step.id] for step in plan.steps]
     carried_entries = {index: entry for index, entry in enumerate(planned) if _is_final(entry, again)}

@@ -157,6 +157,7 @@ def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, b
         traceparent=traceparent(),
         client=caller.client,
         reading_only=caller.reading_only,
+        heard=caller.heard,
         options=options,
     )
 

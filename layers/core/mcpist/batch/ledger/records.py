@@ -77,6 +77,8 @@ class Header:
     """How many automations led to it; 0 for the batch of a person or a program."""
     pins: tuple[str, ...] = ()
     """The accounts that acted when it began, to which it keeps whatever the defaults become."""
+    heard: str = ""
+    """The event type whose fields are among its arguments."""
     options: BatchOptions = DEFAULT_OPTIONS
     openings: tuple[Opening, ...] = ()
     """The administrators who opened the results, each time they did."""
