@@ -35,8 +35,9 @@ def begin(request: BrowserRequest) -> HttpResponse:
         # Anybody registers a client: a link to us leads nobody to its host before they have agreed to it (RFC 9700).
         if error.redirect_uri and not error.redirect_uri.startswith("https:"):
             return endpoints.redirect_error(error)
+        described = "" if error.redirect_uri else error.description  # the texts for clients quote their requests
         # Its address is not to be trusted, so the client is not told.
-        return pages.show(request, "wrong_client", status=400, problem=str(error.description or error.error))
+        return pages.show(request, "wrong_client", status=400, problem=str(described or error.error))
     parameters = {name: given[0] for name, given in values.items()}
     address = parameters.get("login_hint", "").strip()
     if identity_provider.must_ask_address(address):

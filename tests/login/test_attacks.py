@@ -158,6 +158,7 @@ def test_a_wrong_request_of_a_known_client_is_told_to_the_client(
     shown = uma.open(program.page(**changes))
     assert shown["statusCode"] == 400
     assert "location" not in shown["headers"]
+    assert "token" not in shown["body"], "no text of a link is shown as ours"
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "response_type", "code_challenge"])

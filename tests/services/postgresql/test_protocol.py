@@ -104,6 +104,9 @@ BROKEN = {
     "a row that ends early": rows().replace(complete(b"FETCH 1"), message(b"D", struct.pack("!hi", 1, 3)) + READY),
     "columns without an end": message(b"T", struct.pack("!h", 3) + b"n") + READY,
     "a message without a size": b"D\x00\x00\x00\x00",
+    "other columns after a row": rows(b"7").partition(message(b"C", b"FETCH 1\x00"))[0]
+    + message(b"T", struct.pack("!h", 2) + (b"n\x00" + struct.pack("!IhIhih", 0, 0, 23, 4, -1, 0)) * 2)
+    + complete(b"FETCH 1"),
     "the end": b"",
 }
 
