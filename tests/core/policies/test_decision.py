@@ -141,6 +141,13 @@ def test_the_domains_of_addresses_among_the_arguments_are_known() -> None:
     assert verdict(text, price=1, unresolved={"name": "${x.n}"}).depends_on == ("${x.n}",)
 
 
+def test_a_text_of_blanks_is_searched_for_addresses_once() -> None:
+    text = f'{BASE} @id("out") forbid ({CREATE}) unless {{ ["our.example"].containsAll(context.domains) }};'
+    blanks = " \t" * 300_000
+    assert verdict(text, name=f"a@our.example{blanks}b@other.example", price=1).text == "refuse: out"
+    assert verdict(text, name=f"a@our.example{blanks}b", price=1).text == "permit: base"
+
+
 def test_a_use_about_which_deciding_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = f'{BASE} @id("slow") forbid ({CREATE}) when {{ context.args.name like "x*{"a" * 10_000}b*" }};'
     assert verdict(slow, name="a" * 1_000, price=1).text == "permit: base"

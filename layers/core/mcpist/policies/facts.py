@@ -19,7 +19,8 @@ from mcpist.tools.declare.tool import ASKING
 
 # The domain is behind the last @; a comment may follow.
 _ADDRESS = re.compile(r"(?:[^<>]*<)?[^\s<>]+@([^@\s<>()]+)>?(?:\s*\([^()]*\))?")
-_BETWEEN_ADDRESSES = re.compile(r"[,;]|\s+(?=\S+@)")
+# It begins where blanks begin: at each of a million blanks it would look at all the others once more.
+_BETWEEN_ADDRESSES = re.compile(r"[,;]|(?<!\s)\s+(?=\S+@)")
 POLICY_ADMINISTRATION = "mcpist.policies"
 """The action of an administrator who changes the policies."""
 
