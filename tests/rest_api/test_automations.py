@@ -454,7 +454,7 @@ def test_the_fields_of_an_event_have_the_labels_of_its_type(uma: RestClient) -> 
     deliver(happened("e2"))
     assert "nobody is there to be asked" in all_runs()[0].problem
     # Nor does a person who goes on with the batch take them for their own.
-    assert uma.post(f"/v1/batches/{first.batch}/resume", {}).json["code"] == "CONFIRMATION_REQUIRED"
+    assert uma.post(f"/v1/batches/{first.batch}/resume", {}).status == 428
 
 
 def test_each_event_has_one_run_however_often_it_is_delivered(uma: RestClient) -> None:
