@@ -164,10 +164,12 @@ class PostgreSqlSession(CoreConnection):  # type: ignore[misc]
 
 
 def _result(context: Any) -> StatementResult:
-    names = [column["name"] for column in context.columns or ()]
+    names, rows = [column["name"] for column in context.columns or ()], context.rows or []
+    if any(len(row) != len(names) for row in rows):
+        raise LookupError("the columns were described once more")
     command, _, count = getattr(context, "command", "").partition(" ")
     affected = count.rpartition(" ")[2]
-    return StatementResult(names, context.rows or [], command, int(affected) if affected.isdigit() else None)
+    return StatementResult(names, rows, command, int(affected) if affected.isdigit() else None)
 
 
 def _server_error(fields: Mapping[str, str]) -> ServerError:
