@@ -1,6 +1,6 @@
 """References: in place of a URL's beginning the field that it is, and of an object the field that it is already."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mcpist.render.toon_texts import ValueReference, are_same, is_plain_name
@@ -39,11 +39,14 @@ class _Scopes:
         return [self.shortened(one, depth, _key(one)) if type(one) in _CONTAINERS else one for one in value]
 
     def _shortened_object(self, fields: Fields) -> Fields:
-        some = [
-            (name, value, _key(value))
-            for name, value in fields.items()
-            if type(value) in _CONTAINERS or (type(value) is str and value.startswith("http"))
-        ]
+        some = []
+        for name, value in fields.items():
+            kind = type(value)
+            if kind is str:
+                if value.startswith("http"):
+                    some.append((name, value, value))
+            elif kind in _CONTAINERS:
+                some.append((name, value, _key(value)))
         if not some:
             return fields
         names = {key: name for name, _, key in reversed(some) if key}
@@ -56,13 +59,20 @@ class _Scopes:
         return shortened
 
     def _find_beginning(self, url: str, depth: int) -> ValueReference | str:
-        """Return a reference to the longest beginning of a URL, or to the same one further outside."""
-        seen = self._seen
-        for end in _ends(url):
-            if url[:end] in seen and (found := self._find(url[:end], depth + (end < len(url)))):
+        """Return a reference to the longest beginning of a URL, or to the same one further outside.
+
+        A beginning is the whole, what is before its query or its ending, and its folders.
+        """
+        beginning, end = url, max(url.rfind("/"), url.rfind("?"), url.rfind("."))
+        for _ in range(MAX_FOLDERS):
+            if beginning in self._seen and (found := self._find(beginning, depth + (beginning is not url))):
                 name = found[0]
-                if end >= len(name) + MIN_SAVED_CHARACTERS:
-                    return ValueReference(f"{{{name}}}{url[end:]}", url)
+                if len(beginning) >= len(name) + MIN_SAVED_CHARACTERS:
+                    return ValueReference(f"{{{name}}}{url[len(beginning) :]}", url)
+            if end < 0:
+                break
+            beginning = url[:end]
+            end = url.rfind("/", _HOST, end)
         return url
 
     def _find(self, key: Any, depth: int) -> tuple[str, Any] | None:
@@ -81,27 +91,7 @@ class _Scopes:
 
 
 def _key(value: Any) -> Any:
-    """Return the name of a URL or of an object without others in it; None for a value to which nothing refers."""
-    if type(value) is str:
-        return value
+    """Return what tells an object without others in it apart; None for a value to which nothing refers."""
     if type(value) is list or len(value) < MIN_FIELDS or not _CONTAINERS.isdisjoint(map(type, value.values())):
         return None
     return len(value), next(iter(value.values()))
-
-
-def _ends(url: str) -> Iterator[int]:
-    """Yield where beginnings of a URL end: the whole, its path, the path without an ending, folders of it."""
-    end = len(url)
-    yield end
-    for mark in "{?#":
-        if (at := url.find(mark, _HOST, end)) > 0:
-            end = at
-            yield end
-    folder, root = url.rfind("/", _HOST, end), url.find("/", _HOST)
-    if (dot := url.rfind(".", folder, end)) > 0:
-        yield dot
-    for _ in range(MAX_FOLDERS):
-        if folder <= root:
-            break
-        yield folder
-        folder = url.rfind("/", _HOST, folder)

@@ -19,7 +19,7 @@ is no value. A list that is the whole answer is the field `items`, as references
 """
 
 from itertools import batched
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcpist.render.references import Fields, with_references
 from mcpist.render.toon_row import list_cell, single_row
@@ -133,19 +133,21 @@ class _CompactWriter(_Writer):
         """Write the fields of an object, the short ones as rows before the others."""
         groups, as_json = _groups(fields, indent)
         short = [
-            name
-            for name, group in groups.items()
-            if group.text and len(group.text) <= MAX_ROW_TEXT and " " not in name  # as it is between names
+            key
+            for key, (names, cell, _, _) in groups.items()
+            if cell and len(cell) <= MAX_ROW_TEXT and len(names) == 1  # as one name is between others
         ]
-        for some in batched(short, MAX_ROW_FIELDS, strict=False):
-            names = some
-            if groups[some[0]].text[0] == '"':  # TOON would read the row as one text in quotes, and a mistake
-                names = tuple(sorted(some, key=lambda name: groups[name].text[0] == '"'))
-            if len(names) >= MIN_ROW_FIELDS and groups[names[0]].text[0] != '"':
-                heads = " ".join([name + groups[name].suffix for name in names])
-                self.lines.append(f"{indent}{{{heads}}}: {','.join([groups.pop(name).text for name in names])}")
-        for name, group in groups.items():
-            self._write_field(name, group.value, indent)
+        for keys in batched(short, MAX_ROW_FIELDS, strict=False):
+            row = [groups[key] for key in keys]
+            if _begins_quoted(row[0]):  # TOON would read the row as one text in quotes, and a mistake
+                row.sort(key=_begins_quoted)
+            if len(row) >= MIN_ROW_FIELDS and not _begins_quoted(row[0]):
+                heads = " ".join([names[0] + suffix for names, _, suffix, _ in row])
+                self.lines.append(f"{indent}{{{heads}}}: {','.join([cell for _, cell, _, _ in row])}")
+                for key in keys:
+                    del groups[key]
+        for names, _, _, value in groups.values():
+            self._write_field(" ".join(names), value, indent)
         if as_json:
             self.lines.append(f"{indent}{JSON_NAME}: {encode(as_json)}")
 
@@ -169,20 +171,17 @@ def _inline(values: list[Any]) -> str:
     return f"[{len(values)}]:{' ' if values else ''}{','.join([text_of(value, is_plain_cell) for value in values])}"
 
 
-class _Group(NamedTuple):
-    """A value that some fields have."""
-
-    text: str
-    """Of its cell in a row; empty if it can have none."""
-    value: Any
-    suffix: str = ""
-    """What follows its name in the head of a row."""
+type _Group = tuple[list[str], str, str, Any]
+"""The names of the fields with a value, its cell in a row (empty if it has none), the end of its name there, and it."""
 
 
-def _groups(fields: Fields, indent: str) -> tuple[dict[str, _Group], dict[str, Any]]:
-    """Return each value by the names that have it; and the values that are JSON."""
-    names: dict[str | int, list[str]] = {}
-    values: dict[str | int, _Group] = {}
+def _begins_quoted(group: _Group) -> bool:
+    return group[1][0] == '"'
+
+
+def _groups(fields: Fields, indent: str) -> tuple[dict[str | int, _Group], dict[str, Any]]:
+    """Return the different values, each with its names; and the values that are JSON."""
+    groups: dict[str | int, _Group] = {}
     objects: list[tuple[int, Fields]] = []
     as_json: dict[str, Any] = {}
     for number, (first, field_value) in enumerate(fields.items()):
@@ -208,11 +207,11 @@ def _groups(fields: Fields, indent: str) -> tuple[dict[str, _Group], dict[str, A
                 key = next((key for key, known in objects if are_same(known, value)), number)
                 if len(objects) < MAX_COMPARED_OBJECTS:
                     objects.append((number, value))
-        if key in names:
-            names[key].append(name)
+        if key in groups:
+            groups[key][0].append(name)
         else:
-            names[key], values[key] = [name], _Group(text, value, suffix)
-    return dict(zip(map(" ".join, names.values()), values.values(), strict=True)), as_json
+            groups[key] = [name], text, suffix, value
+    return groups, as_json
 
 
 def _has_lines(value: list[Any]) -> bool:

@@ -11,10 +11,12 @@ MAX_SINGLE_ELEMENTS = 2  # of a list of objects in such a row
 
 type Fields = Mapping[str, Any]
 
+_CONTAINERS = frozenset({dict, list})
+
 
 def single_row(value: Fields) -> str:
     """Return the head and the only row of a small object, e.g. `{login id}: ada,1`; an empty text for another one."""
-    if not (0 < len(value) <= MAX_SINGLE_COLUMNS and _count_columns(value) <= MAX_SINGLE_COLUMNS):
+    if not 0 < _count_columns(value) <= MAX_SINGLE_COLUMNS:
         return ""
     try:
         heads, cells = _row_of(value)
@@ -48,11 +50,12 @@ def _row_of(value: Fields) -> tuple[list[str], list[str]]:
     for name, inner in value.items():
         if not is_plain_name(name):
             raise NoTable
-        if isinstance(inner, dict):
+        kind = type(inner)
+        if kind is dict:
             nested, texts = _row_of(inner)
             heads.append(f"{name}{{{' '.join(nested)}}}")
             cells += texts
-        elif isinstance(inner, list):
+        elif kind is list:
             suffix, text = _list_cell(inner)
             heads.append(name + suffix)
             cells.append(text)
@@ -71,26 +74,22 @@ def _count_columns(value: Fields) -> float:
 
     Nothing is counted once there are too many.
     """
-    columns: float = 0
-    for inner in value.values():
-        if isinstance(inner, dict):
-            columns += _count_columns(inner)
-        elif isinstance(inner, list) and not _fits_line(inner):
-            return inf
-        elif inner is not None:
-            columns += 1
-        if columns > MAX_SINGLE_COLUMNS:
-            break
+    columns: float = len(value)
+    if columns <= MAX_SINGLE_COLUMNS:
+        for inner in value.values():
+            kind = type(inner)
+            if kind is dict:
+                columns += _count_columns(inner) - 1
+            elif kind is list and not _fits_line(inner):
+                return inf
     return columns
 
 
 def _fits_line(values: list[Any]) -> bool:
-    """Whether a list is no more objects than a line should hold, and has no objects in lists in them."""
-    if not values or not isinstance(values[0], (dict, list)):
+    """Whether a list is of values, or no more and no larger objects than a line should hold, without lists in them."""
+    if not values or type(values[0]) not in _CONTAINERS:
         return True
-    return len(values) <= MAX_SINGLE_ELEMENTS and not any(
-        isinstance(inner, list) and inner and isinstance(inner[0], dict)
+    return len(values) <= MAX_SINGLE_ELEMENTS and all(
+        type(value) is dict and _count_columns(value) <= MAX_SINGLE_COLUMNS and list not in map(type, value.values())
         for value in values
-        if isinstance(value, dict)
-        for inner in value.values()
     )

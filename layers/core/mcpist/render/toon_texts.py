@@ -62,7 +62,6 @@ is_plain_cell = _plain(r':"\\\[\]{},', r"\-#")
 """Tells texts that TOON writes without quotes."""
 _MARKS = r'"\[{'  # what texts in quotes and references begin with
 is_plain_in_row, is_plain_element = _plain(",", _MARKS), _plain(";|", _MARKS)
-is_plain_line = _plain("", r'"\[{\-#')
 _is_plain_reference = _plain(r',:;|"', "")
 
 
