@@ -269,13 +269,28 @@ def test_fields_with_the_same_value_share_a_line() -> None:
     assert compact_toon({"a": {"id": 1, "n": 2}, "b": {"id": True, "n": 2}}) == "a{id n}: 1,2\nb{id n}: true,2"
 
 
+def test_a_long_text_that_a_field_of_the_same_object_has_is_written_once() -> None:
+    when = "2026-11-27T09:30:00Z"
+    value = {"mark": {"made": when, "at": {"seen": when}, "read": when, "n": 1, "m": 1}, "made": when, "read": when}
+    text = compact_toon(value)
+    assert text == f"mark{{made at{{seen}} read n m}}: {when},{when},{{made}},1,1\nmade read: {when}"
+    assert read(text) == value
+    assert toon_format.loads(text)["made read"] == when
+
+
+def test_names_with_dots_stand_in_rows_but_not_in_the_heads_of_lists() -> None:
+    value = {"id": 7, "tasks@odata.count": 1, "in": {"a.b": 2, "c": "x"}, "list": [{"d.e": {"f.g": 3}, "h": {"i": 4}}]}
+    text = compact_toon(value)
+    assert text == ("{id tasks@odata.count}: 7,1\nin{a.b c}: 2,x\nlist[1]:\n  - {d.e{f.g} h{i}}: 3,4")
+    assert read(text) == value
+
+
 @pytest.mark.parametrize(
     ("url", "written"),
     [
         (f"{BASE}/repos", "{url}/repos"),
         (f"{BASE}/gists{{/id}}", "{url}/gists{/id}"),
-        (f"{BASE}.diff", "{url}.diff"),
-        (f"{BASE}?page=2", "{url}?page=2"),
+        (f"{BASE}?page=2", f"{BASE}?page=2"),
         (f"{BASE}7", f"{BASE}7"),
         (f"{BASE}/a,b", f'"{BASE}/a,b"'),
         ("https://example.com/1", "https://example.com/1"),

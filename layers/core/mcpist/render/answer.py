@@ -16,7 +16,7 @@ BYTES_PER_TOKEN = 4
 MIN_ANSWER_TOKENS, DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 500, 8_000, 25_000
 # The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens.
 SHORTER = 0.95
-LINE_COST = 3  # characters: a line and its margin have tokens of their own
+LINE_COST = 4  # characters: a line and its margin have tokens of their own
 _DOCUMENT_FORMATS = frozenset({"compact", "markdown"})
 
 compact_json = encode

@@ -59,20 +59,17 @@ class _Scopes:
         return shortened
 
     def _find_beginning(self, url: str, depth: int) -> ValueReference | str:
-        """Return a reference to the longest beginning of a URL, or to the same one further outside.
-
-        A beginning is the whole, what is before its query or its ending, and its folders.
-        """
-        beginning, end = url, max(url.rfind("/"), url.rfind("?"), url.rfind("."))
+        """Return a reference to the longest beginning of a URL before a slash, or to the same one further outside."""
+        seen, beginning, end = self._seen, url, len(url)
         for _ in range(MAX_FOLDERS):
-            if beginning in self._seen and (found := self._find(beginning, depth + (beginning is not url))):
+            if beginning in seen and (found := self._find(beginning, depth + (beginning is not url))):
                 name = found[0]
-                if len(beginning) >= len(name) + MIN_SAVED_CHARACTERS:
-                    return ValueReference(f"{{{name}}}{url[len(beginning) :]}", url)
+                if end >= len(name) + MIN_SAVED_CHARACTERS:
+                    return ValueReference(f"{{{name}}}{url[end:]}", url)
+            end = url.rfind("/", _HOST, end)
             if end < 0:
                 break
             beginning = url[:end]
-            end = url.rfind("/", _HOST, end)
         return url
 
     def _find(self, key: Any, depth: int) -> tuple[str, Any] | None:

@@ -146,8 +146,11 @@ class _CompactWriter(_Writer):
                 self.lines.append(f"{indent}{{{heads}}}: {','.join([cell for _, cell, _, _ in row])}")
                 for key in keys:
                     del groups[key]
-        for names, _, _, value in groups.values():
-            self._write_field(" ".join(names), value, indent)
+        for names, cell, _, value in groups.values():
+            if cell and len(names) > 1:
+                self.lines.append(f"{indent}{' '.join(names)}: {cell}")
+            else:
+                self._write_field(" ".join(names), value, indent)
         if as_json:
             self.lines.append(f"{indent}{JSON_NAME}: {encode(as_json)}")
 
@@ -187,20 +190,20 @@ def _groups(fields: Fields, indent: str) -> tuple[dict[str | int, _Group], dict[
     for number, (first, field_value) in enumerate(fields.items()):
         name, value = first, field_value
         kind = type(value)
-        if kind in _CONTAINERS and (len(indent) >= MAX_INDENT or (kind is list and not _has_lines(value))):
-            as_json[name] = value
-            continue
         key: str | int = number
         text = suffix = ""
-        if not is_plain_name(name):
+        if kind not in _CONTAINERS and is_plain_name(name):
+            key = text = text_of(value, is_plain_in_row)
+        elif kind in _CONTAINERS and (len(indent) >= MAX_INDENT or (kind is list and not _has_lines(value))):
+            as_json[name] = value
+            continue
+        elif not is_plain_name(name):
             name = key_of(name)
         elif kind is list:
             suffix, text = list_cell(value, may_be_table=not indent)
         else:
-            if kind is dict and len(value) == 1:
-                name, value = _only_field(name, value)
-                kind = type(value)
-            if kind is not dict:
+            name, value = _only_field(name, value)
+            if type(value) is not dict:
                 key = text = text_of(value, is_plain_in_row)
             else:
                 # Objects cannot be keys, so they are compared one by one, and not too many of them.

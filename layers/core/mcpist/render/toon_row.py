@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
+from mcpist.render.references import MIN_SAVED_CHARACTERS
 from mcpist.render.toon_table import MAX_SINGLE_COLUMNS, NoTable, is_flat, list_cells
 from mcpist.render.toon_texts import ValueReference, is_plain_in_row, is_plain_name, quote, text_of
 
@@ -47,6 +48,7 @@ def _list_cell(values: list[Any]) -> tuple[str, str]:
 def _row_of(value: Fields) -> tuple[list[str], list[str]]:
     """Return the names and the cells of an object's row."""
     heads, cells = [], []
+    names: dict[str, str] = {}
     for name, inner in value.items():
         if not is_plain_name(name):
             raise NoTable
@@ -61,7 +63,9 @@ def _row_of(value: Fields) -> tuple[list[str], list[str]]:
             cells.append(text)
         else:
             heads.append(name)
-            cells.append(text_of(inner, is_plain_in_row))
+            text = text_of(inner, is_plain_in_row)
+            same = names.setdefault(text, name)
+            cells.append(f"{{{same}}}" if len(text) >= len(same) + MIN_SAVED_CHARACTERS and same != name else text)
     return heads, cells
 
 

@@ -110,7 +110,7 @@ class ToonTable:
     def _name(self, name: str) -> str:
         if not self.is_nested:
             return key_of(name)
-        if not is_plain_name(name):
+        if not is_plain_name(name) or "." in name:  # a dot is between the names of a field and of one in it
             raise NoTable
         return name
 

@@ -23,7 +23,7 @@ _LITERAL_STARTS = frozenset("tfn+-0123456789")
 _is_literal = re.compile(r"true|false|null|[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?").fullmatch
 _is_plain_key = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*").fullmatch
 _ESCAPE, _has_other_escapes = re.compile(r"\\."), re.compile(r"[\x08\x0c]").search
-_is_plain_name = re.compile(r"[\w@$][\w@$/+-]*").fullmatch
+_is_plain_name = re.compile(r"[\w@$][\w@$/+.-]*").fullmatch
 
 
 @dataclass(slots=True)  # frozen costs twice the time
