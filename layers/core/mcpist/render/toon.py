@@ -14,9 +14,9 @@ A plain table is TOON to the letter. TOON reads each addition as a name and a te
 `author{login url}` are fields and their values in order, `items*` gives the fields that are the same in all rows of
 `items`, a name with `(...)` holds a list, `;` between its elements and `|` between their fields, and fields of the same
 value share a line. A text without quotes that begins with `{url}` begins with the field `url` of its object or of the
-nearest one around it; `{author}` is such a field, as is the second of two long texts of a row. `{}: {...}` has the other
-fields of its object as JSON. An empty cell is no value. A list that is the whole answer is the field `items`, as references
-call it. `render.read` reads it all.
+nearest one around it; `{author}` is such a field, as is the second of two long texts of a row. `{}: {...}` has the
+other fields of its object as JSON. An empty cell is no value. A list that is the whole answer is the field `items`, as
+references call it. `render.read` reads it all.
 """
 
 from itertools import batched
