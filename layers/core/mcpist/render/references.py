@@ -88,7 +88,7 @@ class _Scopes:
 
 
 def _key(value: Any) -> Any:
-    """Return what tells an object without others in it apart; None for a value to which nothing refers."""
+    """Return a key that tells objects apart; None for a list, and an object that has others in it or few fields."""
     if type(value) is list or len(value) < MIN_FIELDS or not _CONTAINERS.isdisjoint(map(type, value.values())):
         return None
     return len(value), next(iter(value.values()))
