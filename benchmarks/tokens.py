@@ -36,7 +36,7 @@ def schema_tokens() -> Iterator[Row]:
     everything = Role("everything", modules=NAMES, allow=("*",), destructive=True)
     caller = Caller("demo", "uma", Subject("bench", "uma"), "user", (everything,))
     permissions = Permissions(caller, CATALOGUE)
-    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in declare(caller)]
+    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in declare(permissions)]
     full = [compact_json(module) for module in describe_modules(permissions, NAMES, full=True)]
     lines = [compact_json(module) for module in describe_modules(permissions, NAMES)]
     count = len(CATALOGUE.index.tools)

@@ -18,7 +18,6 @@ from mcpist.running import approvals, gate
 from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolResult, ToolUse
-from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
 
 # Clients need not ask more often than people decide.
@@ -35,12 +34,13 @@ class ApprovedCall:
     result: ToolResult
 
 
-def follow(exchange: McpExchange, permissions: Permissions, task: str) -> Header | ApprovedCall:
+def follow(exchange: McpExchange, task: str) -> Header | ApprovedCall:
     """Return a batch, or a call with its result; what an approval with this id permits is run first, once.
 
     ApprovalPending if it permits nothing, or not yet; BatchNotFound if there is neither.
     """
-    caller, found = exchange.caller, approvals.find_own(exchange.caller, task)
+    caller, permissions = exchange.caller, exchange.permissions
+    found = approvals.find_own(caller, task)
     if found is None or (found.state == "used" and not found.is_call):
         return submission.find_own(caller, task)
     consent = Agreement(question=found.id, agreed=True, can_ask=True)
@@ -62,10 +62,7 @@ def follow(exchange: McpExchange, permissions: Permissions, task: str) -> Header
 
 
 def task(
-    exchange: McpExchange,
-    permissions: Permissions,
-    approval: str,
-    to_result: Callable[[ApprovedCall | McpistError], CallToolResult],
+    exchange: McpExchange, approval: str, to_result: Callable[[ApprovedCall | McpistError], CallToolResult]
 ) -> Task | Header:
     """Return a request that waits for a person as a task; after the approval it runs, and the task has its result.
 
@@ -80,7 +77,7 @@ def task(
     ran: Header | ApprovedCall | McpistError
     try:
         with in_flight.counted(exchange.caller):  # a client that asks for a task does not wait otherwise
-            ran = follow(exchange, permissions, approval)
+            ran = follow(exchange, approval)
     except McpistError as error:
         ran = error
     if isinstance(ran, Header):

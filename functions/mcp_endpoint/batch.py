@@ -17,10 +17,8 @@ from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
 from mcpist.batch.ledger.records import BatchState, Header
-from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.render.answer import compact_json
-from mcpist.tools.access.permissions import Permissions
 
 # How often the client of a task should poll: a tenth of the task's age, within these bounds.
 _STATUSES: Mapping[BatchState, Status] = {
@@ -45,30 +43,29 @@ class BatchAnswer:
         return CallToolResult(content=content([*self.parts, *running], links=links, separate=separate))
 
 
-def run_batch(
-    exchange: McpExchange, permissions: Permissions, request: BatchArguments
-) -> list[str] | BatchAnswer | ApprovedCall:
+def run_batch(exchange: McpExchange, request: BatchArguments) -> list[str] | BatchAnswer | ApprovedCall:
     """Return the plan of a dry run, the state of the batch after some seconds, or the call that an approval permits."""
     _check(request)
     if request.batch_id:
-        found = approvals.follow(exchange, permissions, request.batch_id)
+        found = approvals.follow(exchange, request.batch_id)
         given = request.max_tokens if "max_tokens" in request.model_fields_set else None
-        return found if isinstance(found, ApprovedCall) else _follow(exchange, permissions, found, given)
-    submitted = _prepare(exchange, permissions, request)
+        return found if isinstance(found, ApprovedCall) else _follow(exchange, found, given)
+    submitted = _prepare(exchange, request)
     if request.dry_run:
-        return [compact_json(submitted.describe(permissions, exchange.remaining))]
+        return [compact_json(submitted.describe(exchange.permissions, exchange.remaining))]
     consent = consent_of(exchange.client, claimed=request.confirm)
     left = exchange.remaining
-    head = submitted.submit(permissions, consent, seconds=left, wait=left if _waits(exchange) else 0)
-    return _follow(exchange, permissions, head)
+    head = submitted.submit(exchange.permissions, consent, seconds=left, wait=left if _waits(exchange) else 0)
+    return _follow(exchange, head)
 
 
-def task(caller: Caller, permissions: Permissions, batch: str, *, separate: bool) -> Task:
-    """Return a batch as an MCP task, with its result once it is done, whose parts may be `separate` blocks."""
-    head = submission.find_own(caller, batch)
+def task(exchange: McpExchange, batch: str) -> Task:
+    """Return a batch as an MCP task, with its result once it is done."""
+    head = submission.find_own(exchange.caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = BatchAnswer(head, batch_report.build_parts(head, permissions)).as_result(links=True, separate=separate)
+    answer = BatchAnswer(head, batch_report.build_parts(head, exchange.permissions))
+    result = answer.as_result(links=True, separate=exchange.client.separate_blocks)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 
@@ -87,14 +84,12 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     )
 
 
-def _follow(
-    exchange: McpExchange, permissions: Permissions, head: Header, max_tokens: int | None = None
-) -> BatchAnswer:
+def _follow(exchange: McpExchange, head: Header, max_tokens: int | None = None) -> BatchAnswer:
     """Wait for a batch and return its state; for a client that prefers a task, without waiting."""
     if _waits(exchange):
         head = submission.wait(head, exchange.remaining)
     is_task = exchange.client.supports_tasks and not head.done
-    return BatchAnswer(head, [] if is_task else batch_report.build_parts(head, permissions, max_tokens))
+    return BatchAnswer(head, [] if is_task else batch_report.build_parts(head, exchange.permissions, max_tokens))
 
 
 def _waits(exchange: McpExchange) -> bool:
@@ -102,9 +97,9 @@ def _waits(exchange: McpExchange) -> bool:
     return not (exchange.client.supports_tasks and exchange.client.prefers_task)
 
 
-def _prepare(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> Submission:
+def _prepare(exchange: McpExchange, request: BatchArguments) -> Submission:
     """Check everything that is to run, before anything runs."""
-    options, request_id = request.options, exchange.request_id
+    permissions, options, request_id = exchange.permissions, request.options, exchange.request_id
     if request.resume:
         return submission.prepare_resumption(permissions, request.resume, request.again, options, request_id)
     if request.undo:

@@ -19,8 +19,6 @@ from mcpist.errors import McpistError
 from mcpist.moments import utc_text
 from mcpist.paging import page_of
 from mcpist.telemetry.door import typed_errors
-from mcpist.tools.access.permissions import Permissions
-from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcpist.events.event_type import EventType
@@ -81,7 +79,7 @@ def install(server: Server[Any], to_protocol: Callable[..., MCPError], ttl_ms: i
     def list_events(exchange: McpExchange, params: PaginatedRequestParams) -> dict[str, Any]:
         from mcpist_services.events import visible_types  # few requests wait for it
 
-        types = page_of(visible_types(_permissions(exchange)), lambda one: one.full_name, params.cursor or "")
+        types = page_of(visible_types(exchange.permissions), lambda one: one.full_name, params.cursor or "")
         listed = {"events": list(map(_definition, types.items)), "ttlMs": ttl_ms, "cacheScope": "private"}
         return listed | ({"nextCursor": types.cursor} if types.cursor else {})
 
@@ -106,7 +104,7 @@ def _poll(exchange: McpExchange, params: PollParams) -> dict[str, Any]:
     from mcpist.running import callbacks
     from mcpist_services import subscriptions
 
-    polled = subscriptions.poll(_permissions(exchange), _request(exchange, params), params.max_events)
+    polled = subscriptions.poll(exchange.permissions, _request(exchange, params), params.max_events)
     return {
         "events": list(map(callbacks.occurrence, polled.events)),
         "cursor": polled.cursor,
@@ -128,7 +126,7 @@ def _subscribe(exchange: McpExchange, params: SubscribeParams) -> dict[str, Any]
         raise errors.UnsupportedDelivery(field="delivery.mode", mode=params.delivery.mode)
     seconds = math.inf if params.ttl_ms is None else params.ttl_ms / 1000
     secret = params.delivery.secret.get_secret_value()
-    made = subscriptions.subscribe(_permissions(exchange), _request(exchange, params), secret, seconds)
+    made = subscriptions.subscribe(exchange.permissions, _request(exchange, params), secret, seconds)
     until = utc_text(made.expires_at)
     return {"id": made.id, "refreshBefore": until, "cursor": made.cursor, "truncated": made.truncated}
 
@@ -147,8 +145,8 @@ def _request(exchange: McpExchange, params: EventParams) -> "EventRequest":
 
     found = events.type_of(exchange.caller, params.name)
     if found is None:
-        raise events.unknown_type(_permissions(exchange), params.name)
-    events.require(_permissions(exchange), found)
+        raise events.unknown_type(exchange.permissions, params.name)
+    events.require(exchange.permissions, found)
     found.check(params.arguments)
     return EventRequest(
         type=found,
@@ -198,7 +196,3 @@ def _definition(found: "EventType") -> dict[str, Any]:
         "inputSchema": found.arguments,
         "payloadSchema": found.payload,
     }
-
-
-def _permissions(exchange: McpExchange) -> Permissions:
-    return Permissions(exchange.caller, CATALOGUE)

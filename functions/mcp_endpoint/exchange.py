@@ -8,6 +8,7 @@ client can forge only what it may declare.
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 from mcp_types import CallToolRequestParams, ClientCapabilities, ElicitResult, Implementation
@@ -20,6 +21,8 @@ from mcpist.caller import Caller, ClientInfo
 from mcpist.http.front import Exchange
 from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import METHOD_NAME, TOOL_NAME
+from mcpist.tools.access.permissions import Permissions
+from mcpist_services.catalogue import CATALOGUE
 
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
 RESOURCE_LINKS_VERSION = "2025-06-18"
@@ -43,6 +46,8 @@ METHODS = (
 
 type AsgiResponse = tuple[int, dict[str, str], bytes]
 """Status, headers and body."""
+type Handle = Callable[[McpExchange, Any], Any]
+"""Makes a method's result of a request's exchange and params."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,11 @@ class McpExchange(Exchange):
 
     caller: Caller
     client: McpClient = McpClient()
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """The catalogue as the caller may use it."""
+        return Permissions(self.caller, CATALOGUE)
 
 
 @dataclass(frozen=True, slots=True)

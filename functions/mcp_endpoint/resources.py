@@ -11,6 +11,9 @@ from typing import Any
 from mcp_types import (
     BlobResourceContents,
     ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
     ReadResourceResult,
     ResourceTemplate,
     TextResourceContents,
@@ -54,30 +57,24 @@ _CATEGORY = re.compile(r"mcpist://categories/(?P<name>[^/]+)/")
 _BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
 
-def list_fixed(permissions: Permissions) -> list[Listed]:
-    """Return the caller's resources whose addresses have no variables."""
-    fixed = ((name, entry) for name, entry in _offered(permissions) if not entry.variables)
-    return [
-        Listed(name=name, uri=one.template, description=one.description, mime_type=one.mime_type) for name, one in fixed
-    ]
-
-
-def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
-    """Return the caller's resources whose addresses have variables."""
+def list_templates(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    """List the caller's resources whose addresses have variables."""
     offered = [
         ResourceTemplate(
             name=name, uri_template=entry.template, description=entry.description, mime_type=entry.mime_type
         )
-        for name, entry in _offered(permissions)
+        for name, entry in _offered(exchange.permissions)
         if entry.variables
     ]
-    return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE, FILE_TEMPLATE]
+    own = [BATCH_TEMPLATE, PROGRESS_TEMPLATE, FILE_TEMPLATE]
+    return ListResourceTemplatesResult(resource_templates=[*offered, *own])
 
 
-def page(exchange: McpExchange, permissions: Permissions, cursor: str) -> ListResourcesResult:
-    """Return the page that a cursor names; the first page for an empty one."""
+def page(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    """List the resources with fixed addresses, and those that a tool lists, by pages."""
+    permissions, cursor = exchange.permissions, (params and params.cursor) or ""
     number, after = _place(cursor) if cursor else (0, "")
-    listed = [] if cursor else [*list_fixed(permissions), *_list_skills(permissions)]
+    listed = [] if cursor else [*_list_fixed(permissions), *_list_skills(permissions)]
     listings = list(_listings(permissions))
     if number >= len(listings):
         return ListResourcesResult(resources=listed)
@@ -90,19 +87,27 @@ def page(exchange: McpExchange, permissions: Permissions, cursor: str) -> ListRe
     return ListResourcesResult(resources=listed, next_cursor=_cursor(number, after) if number < len(listings) else None)
 
 
-def read(exchange: McpExchange, permissions: Permissions, uri: str) -> ReadResourceResult:
+def read(exchange: McpExchange, params: ReadResourceRequestParams) -> ReadResourceResult:
     """Return the contents of a resource; McpistError if it cannot be read."""
+    uri = params.uri
     if category := _CATEGORY.match(uri):  # of the upstream server behind it, unchanged
-        result = read_upstream(permissions, category["name"], uri, exchange.request_id, exchange.remaining)
+        result = read_upstream(exchange.permissions, category["name"], uri, exchange.request_id, exchange.remaining)
         return limit_contents(exchange.caller, result)
     if uri.startswith("skill://"):
-        text = _read_skill(exchange, permissions, uri)
+        text = _read_skill(exchange, uri)
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
     if file := _FILE.fullmatch(uri):
         return _read_file(exchange, uri, file["sha256"], file["query"] or "")
-    mime_type, text = _read_batch(exchange, permissions, uri) or _read_tool(exchange, permissions, uri)
+    mime_type, text = _read_batch(exchange, uri) or _read_tool(exchange, uri)
     text = truncate(exchange.caller, text, MAX_ANSWER_CHARACTERS)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
+
+
+def _list_fixed(permissions: Permissions) -> Iterator[Listed]:
+    """Yield the caller's resources whose addresses have no variables."""
+    for name, one in _offered(permissions):
+        if not one.variables:
+            yield Listed(name=name, uri=one.template, description=one.description, mime_type=one.mime_type)
 
 
 def _list_skills(permissions: Permissions) -> Iterator[Listed]:
@@ -114,14 +119,14 @@ def _list_skills(permissions: Permissions) -> Iterator[Listed]:
         yield Listed(name=name, uri=skill.uri, description=description, mime_type=MARKDOWN)
 
 
-def _read_skill(exchange: McpExchange, permissions: Permissions, uri: str) -> str:
+def _read_skill(exchange: McpExchange, uri: str) -> str:
     """Return a file of a skill, whole, since clients compare its hash; that of a document is read as any document."""
     from mcpist_services import skills
 
-    text = skills.read(permissions, uri)
+    text = skills.read(exchange.permissions, uri)
     if reading := skills.tool_reading(uri):
         use = ToolUse(*reading, exchange.request_id)
-        text = admit(permissions, use).run(exchange.remaining).json["content"]
+        text = admit(exchange.permissions, use).run(exchange.remaining).json["content"]
     return text
 
 
@@ -139,7 +144,7 @@ def _read_file(exchange: McpExchange, uri: str, sha256: str, query: str) -> Read
     return ReadResourceResult(contents=[BlobResourceContents(**kept, blob=blob)])
 
 
-def _read_batch(exchange: McpExchange, permissions: Permissions, uri: str) -> tuple[str, str] | None:
+def _read_batch(exchange: McpExchange, uri: str) -> tuple[str, str] | None:
     match = _BATCH.fullmatch(uri)
     if match is None:
         return None
@@ -151,13 +156,12 @@ def _read_batch(exchange: McpExchange, permissions: Permissions, uri: str) -> tu
     head = submission.find_own(exchange.caller, match["id"])
     if match["progress"]:
         return "application/json", compact_json(progress(head, ledger.get_entries(head.pk), time.time()))
-    return BATCH_TYPE, "\n\n".join(
-        part for part in batch_report.build_parts(head, permissions) if isinstance(part, str)
-    )
+    parts = batch_report.build_parts(head, exchange.permissions)
+    return BATCH_TYPE, "\n\n".join(part for part in parts if isinstance(part, str))
 
 
-def _read_tool(exchange: McpExchange, permissions: Permissions, uri: str) -> tuple[str, str]:
-    name = uri.partition("://")[0].replace("-", "_")
+def _read_tool(exchange: McpExchange, uri: str) -> tuple[str, str]:
+    permissions, name = exchange.permissions, uri.partition("://")[0].replace("-", "_")
     if not permissions.catalogue.index.modules.get(name):
         raise FileNotFound(path=uri)
     entry, home = permissions.catalogue.index.modules[name], permissions.catalogue.module(name)

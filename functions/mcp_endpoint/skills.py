@@ -9,15 +9,11 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp_types import PaginatedRequestParams, RequestParams
 
-from mcp_endpoint.exchange import McpExchange, SyncHandler
+from mcp_endpoint.exchange import Handle, McpExchange, SyncHandler
 from mcpist.files.content import MARKDOWN
-from mcpist.tools.access.permissions import Permissions
-from mcpist_services.catalogue import CATALOGUE
 
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 DIRECTORY_TYPE = "inode/directory"
-type Errors = Callable[..., Any]
-"""Returns the context that raises errors as the protocol's."""
 
 
 class UriParams(RequestParams):
@@ -26,29 +22,26 @@ class UriParams(RequestParams):
     uri: str
 
 
-def install(server: Server[Any], errors: Errors, ttl_ms: int) -> None:
+def install(server: Server[Any], answering: Callable[[Handle], Handle], ttl_ms: int) -> None:
     """Declare the extension and serve its methods."""
     cacheable = {"ttlMs": ttl_ms, "cacheScope": "private"}
 
     def list_skills(exchange: McpExchange, _: PaginatedRequestParams | None) -> dict[str, Any]:
         from mcpist_services import skills  # few requests wait for it
 
-        with errors(exchange):
-            found = [skill.entry() for skill in skills.list_skills(_permissions(exchange))]
+        found = [skill.entry() for skill in skills.list_skills(exchange.permissions)]
         return {"resultType": "complete", "skills": found, **cacheable}
 
     def get_skill(exchange: McpExchange, params: UriParams) -> dict[str, Any]:
         from mcpist_services import skills
 
-        with errors(exchange, uri=params.uri):
-            found = skills.find(_permissions(exchange), params.uri).entry()
-        return {"resultType": "complete", "skill": found, **cacheable}
+        found = skills.find(exchange.permissions, params.uri)
+        return {"resultType": "complete", "skill": found.entry(), **cacheable}
 
     def read_directory(exchange: McpExchange, params: UriParams) -> dict[str, Any]:
         from mcpist_services import skills
 
-        with errors(exchange, uri=params.uri):
-            children = skills.children(_permissions(exchange), params.uri)
+        children = skills.children(exchange.permissions, params.uri)
         rows = [
             {"uri": uri, "name": uri.rpartition("/")[2], "mimeType": DIRECTORY_TYPE if is_folder else MARKDOWN}
             for uri, is_folder in children.items()
@@ -56,10 +49,6 @@ def install(server: Server[Any], errors: Errors, ttl_ms: int) -> None:
         return {"resultType": "complete", "resources": rows}
 
     server.extensions[SKILLS_EXTENSION] = {"directoryRead": True}
-    server.add_request_handler("skills/list", PaginatedRequestParams, SyncHandler(list_skills))
-    server.add_request_handler("skills/get", UriParams, SyncHandler(get_skill))
-    server.add_request_handler("resources/directory/read", UriParams, SyncHandler(read_directory))
-
-
-def _permissions(exchange: McpExchange) -> Permissions:
-    return Permissions(exchange.caller, CATALOGUE)
+    server.add_request_handler("skills/list", PaginatedRequestParams, SyncHandler(answering(list_skills)))
+    server.add_request_handler("skills/get", UriParams, SyncHandler(answering(get_skill)))
+    server.add_request_handler("resources/directory/read", UriParams, SyncHandler(answering(read_directory)))

@@ -45,7 +45,8 @@ ICON_FILE = Path(__file__).parents[2] / "functions/console/assets/icon.svg"
 
 def test_the_three_meta_tools_with_twenty_modules_stay_under_850_tokens(organization: str, login: LocalLogin) -> None:
     members.put_role(organization, Role("members", modules=NAMES))
-    tools = declare(directory.identify(Subject(login.issuer, "uma"), organization=organization))
+    caller = directory.identify(Subject(login.issuer, "uma"), organization=organization)
+    tools = declare(Permissions(caller, CATALOGUE))
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
     listed[0]["description"] += "".join(f", category.number_{number}" for number in range(20 - len(NAMES)))
     (tokens,) = o200k(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
@@ -66,7 +67,7 @@ def test_without_arguments_the_modules_are_listed_with_their_descriptions(exchan
     (text,) = run_meta_tool(exchange, "get_module_schema", {})
     modules = {module.pop("module"): module for module in json.loads(text)["modules"]}
     assert modules["rag"]["description"].startswith("The organization's own Markdown documents")
-    assert modules["rag"]["tools"] == len(Permissions(exchange.caller, CATALOGUE).tools(CATALOGUE.index.modules["rag"]))
+    assert modules["rag"]["tools"] == len(exchange.permissions.tools(CATALOGUE.index.modules["rag"]))
     assert "github" in modules
 
 

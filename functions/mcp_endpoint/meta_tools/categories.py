@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from mcp_endpoint.arguments import JsonObject, Names
 from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
-from mcpist.caller import Caller
 from mcpist.errors import (
     AnswerTooLarge,
     CategoryNotFound,
@@ -87,9 +86,8 @@ REQUEST_MODELS: dict[str, type[BaseModel]] = {
 INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items()}
 
 
-def declare(caller: Caller) -> list[Tool]:
+def declare(permissions: Permissions) -> list[Tool]:
     """Return the two tools with the caller's categories, also those whose servers are down."""
-    permissions = Permissions(caller, CATALOGUE)
     offered = _offered(permissions)
     hints = {"get-category-tools": READ_ONLY_ANNOTATIONS, "call-category-tool": annotations_of(permissions, offered)}
     descriptions = {
@@ -106,12 +104,11 @@ def run_category_tool(exchange: McpExchange, name: str, arguments: dict[str, Any
     """Call one of the two tools; errors have the names of this interface."""
     try:
         with typed_errors():
-            permissions = Permissions(exchange.caller, CATALOGUE)
             match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
                 case GetCategoryToolsArguments() as request:
-                    return json_result(_get_tools(permissions, request))
+                    return json_result(_get_tools(exchange.permissions, request))
                 case CallCategoryToolArguments() as request:
-                    return _run_upstream_tool(exchange, permissions, request)
+                    return _run_upstream_tool(exchange, request)
                 case other:
                     raise TypeError(other)
     except (ConfirmationPending, StaleConfirmation):  # answered as the protocol wants
@@ -158,13 +155,11 @@ def _own_name(home: Module, name: str) -> str:
     return name if name in home.tools else written.get(name, name)
 
 
-def _run_upstream_tool(
-    exchange: McpExchange, permissions: Permissions, request: CallCategoryToolArguments
-) -> CallToolResult:
+def _run_upstream_tool(exchange: McpExchange, request: CallCategoryToolArguments) -> CallToolResult:
     """Return the server's result unchanged, also one that says that the tool failed."""
     from mcp_endpoint.elicitation import consent_of  # `tools/list` need not wait for it
 
-    entry = _category(permissions, request.category)
+    permissions, entry = exchange.permissions, _category(exchange.permissions, request.category)
     module = permissions.catalogue.module(entry.name)
     tool, arguments = _own_name(module, request.name), request.args
     use = ToolUse(entry.name, tool, arguments, exchange.request_id)

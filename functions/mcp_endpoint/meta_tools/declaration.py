@@ -27,7 +27,6 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool as AnyTool
 from mcpist.tools.search.index import ModuleEntry
 from mcpist.validation import parse_model
-from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp_endpoint.batch import BatchAnswer
@@ -72,9 +71,8 @@ MAX_MODULE_LINE_CHARACTERS = 200
 MAX_NAMES_CHARACTERS = 240  # of the names that the description of a meta-tool has, whatever number of modules there is
 
 
-def declare(caller: Caller) -> list[Tool]:
+def declare(permissions: Permissions) -> list[Tool]:
     """Return the meta-tools for a caller, with its modules and with hints for the tools that it may run."""
-    permissions = Permissions(caller, CATALOGUE)
     modules = list(permissions.modules())
     running = annotations_of(permissions, modules)
     schema_description = GET_MODULE_SCHEMA_DESCRIPTION.format(modules=count_modules(modules))
@@ -129,19 +127,19 @@ def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> 
 
 def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -> MetaAnswer:
     """Call a meta-tool."""
-    permissions = Permissions(exchange.caller, CATALOGUE)
     match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
         case GetModuleSchemaArguments() as request:
-            modules = describe_modules(permissions, request.modules, request.tools, request.query, full=request.full)
+            asked = request.modules, request.tools, request.query
+            modules = describe_modules(exchange.permissions, *asked, full=request.full)
             unfound = {} if modules or not request.query else {"note": NOTHING_FOUND}
             return [compact_json({"modules": modules, **unfound})]
         case CallArguments() as request:
-            return _run_tool(exchange, permissions, request)
+            return _run_tool(exchange, request)
         case BatchArguments() as request:
             from mcp_endpoint import batch
             from mcp_endpoint.approvals import ApprovedCall
 
-            ran = batch.run_batch(exchange, permissions, request)
+            ran = batch.run_batch(exchange, request)
             if isinstance(ran, ApprovedCall):
                 return answer_of(exchange.caller, ran.tool, ran.use, ran.result)
             return ran
@@ -149,17 +147,17 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
             raise TypeError(other)
 
 
-def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArguments) -> MetaAnswer:
+def _run_tool(exchange: McpExchange, request: CallArguments) -> MetaAnswer:
     """Run one tool, or show what it would do; a truncated list has a second part, and other blocks follow."""
     # `tools/list` need not wait for it.
     from mcp_endpoint.elicitation import consent_of, run_or_elicit
     from mcpist.running.preview import preview
 
-    caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
+    permissions, consent = exchange.permissions, consent_of(exchange.client, claimed=request.confirm)
     module, tool = permissions.names(request.module, request.tool)
     entry = permissions.catalogue.index.modules.get(module)
     runs_as_batch = entry and (entry.kind == "saved" or (module, tool) == UNDO_TOOL)
-    if runs_as_batch and (ran := _run_as_batch(exchange, permissions, module, tool, request)):
+    if runs_as_batch and (ran := _run_as_batch(exchange, module, tool, request)):
         return ran
     use = ToolUse(
         module,
@@ -180,18 +178,17 @@ def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArgu
     if isinstance(answer, InputRequiredResult):
         return answer
     result, used = answer
-    return answer_of(caller, used, use, result)
+    return answer_of(exchange.caller, used, use, result)
 
 
-def _run_as_batch(
-    exchange: McpExchange, permissions: Permissions, module: str, tool: str, request: CallArguments
-) -> MetaAnswer | None:
+def _run_as_batch(exchange: McpExchange, module: str, tool: str, request: CallArguments) -> MetaAnswer | None:
     """Run a saved batch as a batch of one step, or an undo; None for a tool that is neither."""
     from mcp_endpoint import batch
     from mcp_endpoint.approvals import ApprovedCall
     from mcpist.batch.execution.undo import asked_undo
     from mcpist.batch.saved.expansion import call_line
 
+    permissions = exchange.permissions
     undo = asked_undo(permissions, module, tool, request.params, exchange.request_id)
     line = None if undo else call_line(permissions, module, tool, request.params, request.options)
     if line:
@@ -200,7 +197,7 @@ def _run_as_batch(
         return None
     said = request.options.model_dump(include={"max_tokens", "format", "undoable"}) | {"dry_run": request.dry_run}
     described: dict[str, Any] = undo or {"commands": [line]}
-    ran = batch.run_batch(exchange, permissions, BatchArguments(**described, confirm=request.confirm, **said))
+    ran = batch.run_batch(exchange, BatchArguments(**described, confirm=request.confirm, **said))
     return None if isinstance(ran, ApprovedCall) else ran
 
 

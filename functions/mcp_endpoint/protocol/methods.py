@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.shared.exceptions import MCPError
@@ -10,18 +11,9 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    CompleteRequestParams,
-    CompleteResult,
-    GetPromptRequestParams,
-    GetPromptResult,
     InputRequiredResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
 )
 
 from mcp_endpoint import prompts, resources
@@ -43,8 +35,6 @@ from mcpist.errors import (
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count_error
-from mcpist.tools.access.permissions import Permissions
-from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp_endpoint.approvals import ApprovedCall
@@ -53,17 +43,40 @@ if TYPE_CHECKING:
 ACCOUNT_META_KEY = "mcpist/account"
 
 
+@contextmanager
+def protocol_errors(exchange: McpExchange, **data: str) -> Iterator[None]:
+    """Raise errors as the protocol's; `data` is added to theirs, e.g. the `uri` that the protocol wants there."""
+    try:
+        with typed_errors():
+            yield
+    except McpistError as error:
+        raise protocol_error(exchange, error, **data) from None
+
+
+def answering[Params, Result](
+    handle: Callable[[McpExchange, Params], Result],
+) -> Callable[[McpExchange, Params], Result]:
+    """Return a method whose errors are the protocol's, with the `uri` of its params, which the protocol wants there."""
+
+    @wraps(handle)
+    def answer(exchange: McpExchange, params: Params) -> Result:
+        with protocol_errors(exchange, **({"uri": params.uri} if hasattr(params, "uri") else {})):
+            return handle(exchange, params)
+
+    return answer
+
+
+@answering
 def list_tools(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the meta-tools, and the tools of categories where the deployment shows them too."""
-    with protocol_errors(exchange):
-        more = categories.declare(exchange.caller) if settings().category_tools else []
-        return ListToolsResult(tools=[*declaration.declare(exchange.caller), *more])
+    more = categories.declare(exchange.permissions) if settings().category_tools else []
+    return ListToolsResult(tools=[*declaration.declare(exchange.permissions), *more])
 
 
+@answering
 def list_category_tools(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the tools of categories."""
-    with protocol_errors(exchange):
-        return ListToolsResult(tools=categories.declare(exchange.caller))
+    return ListToolsResult(tools=categories.declare(exchange.permissions))
 
 
 def call_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
@@ -146,42 +159,12 @@ def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")
 
 
-def list_resources(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
-    """List the resources with fixed addresses, and those that a tool lists, by pages."""
-    with protocol_errors(exchange):
-        return resources.page(exchange, _permissions(exchange), (params and params.cursor) or "")
-
-
-def list_resource_templates(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-    """List the resources whose addresses have variables."""
-    with protocol_errors(exchange):
-        return ListResourceTemplatesResult(resource_templates=resources.list_templates(_permissions(exchange)))
-
-
-def read_resource(exchange: McpExchange, params: ReadResourceRequestParams) -> ReadResourceResult:
-    """Read a resource."""
-    with protocol_errors(exchange, uri=params.uri):
-        return resources.read(exchange, _permissions(exchange), params.uri)
-
-
-def list_prompts(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListPromptsResult:
-    """List the prompts."""
-    with protocol_errors(exchange):
-        return ListPromptsResult(prompts=prompts.list_prompts(_permissions(exchange)))
-
-
-def get_prompt(exchange: McpExchange, params: GetPromptRequestParams) -> GetPromptResult:
-    """Return a prompt with its arguments filled in."""
-    with protocol_errors(exchange):
-        return prompts.get(exchange, _permissions(exchange), params.name, params.arguments or {})
-
-
-def complete(exchange: McpExchange, params: CompleteRequestParams) -> CompleteResult:
-    """Complete the value of an argument."""
-    given, others = params.argument, (params.context and params.context.arguments) or {}
-    with protocol_errors(exchange):
-        found = prompts.complete(exchange, _permissions(exchange), params.ref, given.name, given.value, others)
-    return CompleteResult(completion=found)
+list_resources = answering(resources.page)
+list_resource_templates = answering(resources.list_templates)
+read_resource = answering(resources.read)
+list_prompts = answering(prompts.list_prompts)
+get_prompt = answering(prompts.get)
+complete = answering(prompts.complete)
 
 
 async def get_task(context: Context, params: TaskParams) -> Task:
@@ -189,12 +172,10 @@ async def get_task(context: Context, params: TaskParams) -> Task:
     from mcp_endpoint import approvals, batch
 
     exchange = exchange_of(context)
-    permissions = _permissions(exchange)
     with protocol_errors(exchange):
         with suppress(BatchNotFound, ApprovalPending):
-            separate = exchange.client.separate_blocks
-            return batch.task(exchange.caller, permissions, params.task_id, separate=separate)
-        found = approvals.task(exchange, permissions, params.task_id, _result_of(exchange))
+            return batch.task(exchange, params.task_id)
+        found = approvals.task(exchange, params.task_id, _result_of(exchange))
         return found if isinstance(found, Task) else batch.as_task(found)
 
 
@@ -216,20 +197,6 @@ async def cancel_task(context: Context, params: TaskParams) -> None:
     exchange = exchange_of(context)
     with protocol_errors(exchange):
         approvals.cancel(exchange.caller, params.task_id)
-
-
-def _permissions(exchange: McpExchange) -> Permissions:
-    return Permissions(exchange.caller, CATALOGUE)
-
-
-@contextmanager
-def protocol_errors(exchange: McpExchange, **data: str) -> Iterator[None]:
-    """Raise errors as the protocol's; `data` is added to theirs, e.g. the `uri` that the protocol wants there."""
-    try:
-        with typed_errors():
-            yield
-    except McpistError as error:
-        raise protocol_error(exchange, error, **data) from None
 
 
 def protocol_error(exchange: McpExchange, error: McpistError, **data: str) -> MCPError:

@@ -87,7 +87,7 @@ def meta_tool_server() -> Server[Any]:
         on_completion=SyncHandler(methods.complete),
     )
     tasks.install(server, get=methods.get_task, update=methods.update_task, cancel=methods.cancel_task)
-    skills.install(server, methods.protocol_errors, LIST_CACHE_MILLISECONDS)
+    skills.install(server, methods.answering, LIST_CACHE_MILLISECONDS)
     events.install(server, methods.protocol_error, LIST_CACHE_MILLISECONDS)
     return server
 
