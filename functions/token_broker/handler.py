@@ -6,7 +6,7 @@ Each message is checked for who sends it, and then performed.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
@@ -26,16 +26,15 @@ from token_broker.resolving import credentials
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+type Performer = Callable[[Caller, Any], dict[str, Any]]
+"""Performs a message of the caller, and returns its result."""
+
 # The sender of a message counts its errors; the message of an exception may quote a secret.
 DOOR = Door("token_broker", counts_errors=False, logs_messages=False)
 prepare(
     services=("kms", "ssm"),
     modules=("mcpist.bounded_http.client", "token_broker.connecting.flow", *dialect_modules()),
 )
-
-
-type Work = Callable[[Caller, Any], dict[str, Any]]
-"""Performs a message of the caller, and returns its result."""
 
 
 def perform(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,17 +50,7 @@ def perform(event: Mapping[str, Any]) -> dict[str, Any]:
         return kept_secrets.mac(message)
     caller = proof.authenticate(message)
     with _refusals_audited(caller, message):
-        return _WORK[type(message)](caller, message)
-
-
-def _late(place: str, name: str) -> Work:
-    """Return a function of a file that is imported late, since most sandboxes never need it."""
-
-    def work(caller: Caller, message: Any) -> dict[str, Any]:
-        found: Work = getattr(import_module(f"token_broker.connecting.{place}"), name)
-        return found(caller, message)
-
-    return work
+        return PERFORMERS[type(message)](caller, message)
 
 
 def _resolve(caller: Caller, message: messages.Resolve) -> dict[str, Any]:
@@ -79,7 +68,17 @@ def _issue_warrant(caller: Caller, message: messages.IssueWarrant) -> dict[str, 
     return {**warrant, "pins": credentials.pins_of(caller, message.services)}
 
 
-_WORK: Mapping[type[messages.BaseMessage], Work] = {
+def _late(name: str) -> Performer:
+    """Return a function of `connecting`, which is imported at its first use: most sandboxes never need it."""
+
+    def perform(caller: Caller, message: Any) -> dict[str, Any]:
+        performed: dict[str, Any] = resolve_name(f"token_broker.connecting.{name}")(caller, message)
+        return performed
+
+    return perform
+
+
+PERFORMERS: Mapping[type[messages.BaseMessage], Performer] = {
     messages.Resolve: _resolve,
     messages.ResolveSender: _resolve_sender,
     messages.IssueWarrant: _issue_warrant,
@@ -96,15 +95,15 @@ _WORK: Mapping[type[messages.BaseMessage], Work] = {
     messages.Login: lambda caller, _: proof.issue_session(caller),
     messages.ReadSession: lambda _, message: proof.read_session(message.proof.value, message.organization),
     messages.Offer: lambda caller, message: connections.offer(caller, message.services),
-    messages.Begin: _late("flow", "begin"),
-    messages.Finish: _late("flow", "finish"),
-    messages.Paste: _late("flow", "paste"),
-    messages.Confirm: _late("flow", "confirm"),
-    messages.SetApp: _late("module_apps", "set_app"),
-    messages.ShowApp: _late("module_apps", "show_app"),
-    messages.RemoveApp: _late("module_apps", "remove_app"),
+    messages.Begin: _late("flow:begin"),
+    messages.Finish: _late("flow:finish"),
+    messages.Paste: _late("flow:paste"),
+    messages.Confirm: _late("flow:confirm"),
+    messages.SetApp: _late("module_apps:set_app"),
+    messages.ShowApp: _late("module_apps:show_app"),
+    messages.RemoveApp: _late("module_apps:remove_app"),
 }
-"""The work of each operation whose sender has proved who they are."""
+"""For each message with a proof the function that performs it for its caller."""
 
 
 @contextmanager

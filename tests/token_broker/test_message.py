@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,8 @@ from mcpist.people import directory
 from tests import emf
 from tests.faults import for_each
 from tests.token_broker.conftest import ROOT, Broker
-from token_broker.message import OPERATIONS, carried_of, parse
+from token_broker.handler import PERFORMERS
+from token_broker.message import OPERATIONS, Expire, Mac, Message, carried_of, parse
 
 RESOLVE: dict[str, Any] = {
     "operation": "resolve",
@@ -204,3 +205,7 @@ def test_the_log_lines_of_a_message_have_its_correlation_id(
         ("request", written),
         ("response", written),
     ]
+
+
+def test_every_message_with_a_proof_is_performed() -> None:
+    assert {*PERFORMERS, Expire, Mac} == {*get_args(Message.__value__)}
