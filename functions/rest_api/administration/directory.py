@@ -169,8 +169,7 @@ def list_logins() -> LoginList:
 @router.operation("PUT", "/v1/logins/<domain>", "Set a company login")
 def set_login(domain: str, body: NewLogin) -> LoginBody:
     """Let an issuer say who the people of a domain are; each value is tried at the issuer and the domain first."""
-    given = {"issuer": body.issuer, "client_id": body.client_id, "client_secret": body.client_secret}
-    return _shown(company_logins.save(administration(), domain, **given))
+    return _shown(company_logins.save(administration(), domain, **body.model_dump()))
 
 
 @router.operation("DELETE", "/v1/logins/<domain>", "Remove a company login")

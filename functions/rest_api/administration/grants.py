@@ -149,20 +149,15 @@ def list_grants(
 @router.operation("POST", "/v1/grants", "Connect a key")
 def create_grant(body: NewGrant) -> Connected:
     """Store a key that was made at a service, one's own or, for an administrator, a role's."""
-    fields = {
-        "service": body.service,
-        "key": body.key.get_secret_value(),
-        "role": body.role,
-        "account": body.account or None,
-    }
-    answer = broker.administer(current().caller, "paste", **fields, open_to=list(body.open_to) or None)
+    own = {"key": body.key.get_secret_value(), "account": body.account or None, "open_to": list(body.open_to) or None}
+    answer = broker.administer(current().caller, "paste", **{**body.model_dump(), **own})
     return Connected.model_validate(answer)
 
 
 @router.operation("POST", "/v1/grants/confirm", "Answer a question")
 def confirm_grant(body: Confirmation) -> Connected:
     """Answer the question whether a connection may replace another one."""
-    answer = broker.administer(current().caller, "confirm", question=body.question, agreed=body.agreed)
+    answer = broker.administer(current().caller, "confirm", **body.model_dump())
     return Connected.model_validate(answer)
 
 

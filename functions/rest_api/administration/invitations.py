@@ -134,15 +134,14 @@ def create_service(body: NewService) -> Response[ServiceBody]:
 
     It is changed and removed like any other user: then its tokens are refused within five seconds.
     """
-    keys = {"public_key": body.public_key, "jwks_url": body.jwks_url}
-    made = services.create(administration(), body.user, name=body.name, roles=body.roles, **keys)
+    made = services.create(administration(), **body.model_dump())
     return _shown(body.user, made)
 
 
 @router.operation("POST", "/v1/services/<user>/credentials", "Replace a service user's credentials", MADE)
 def replace_service_credentials(user: str, body: NewCredentials) -> Response[ServiceBody]:
     """Give a service user a new key or secret; the former one and its tokens are refused within five seconds."""
-    made = services.replace_credentials(administration(), user, public_key=body.public_key, jwks_url=body.jwks_url)
+    made = services.replace_credentials(administration(), user, **body.model_dump())
     return _shown(user, made)
 
 

@@ -121,14 +121,7 @@ def get_organization_usage() -> OrganizationUsage:
 def change_organization(body: OrganizationChange, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Rename the organization, switch tools off and on for everybody in it, or choose who may act for its people."""
     issuers = None if body.trusted_issuers is None else [one.to_issuer() for one in body.trusted_issuers]
-    edit = edits.change_own_fields(
-        name=body.name,
-        disable=body.disable,
-        enable=body.enable,
-        clients=body.clients,
-        trusted_issuers=issuers,
-        undoable=body.undoable,
-    )
+    edit = edits.change_own_fields(**{**dict(body), "trusted_issuers": issuers})
     return change("organization.update", "organization", edit, dry_run=dry_run)
 
 
