@@ -57,7 +57,11 @@ def render() -> str:
 
     # What an operation does not have, such as parameters, is empty in the page.
     templates = Environment(autoescape=True, undefined=ChainableUndefined, trim_blocks=True)
-    templates.filters |= {"shape": _shape, "indented": lambda schema: json.dumps(schema, indent=2, ensure_ascii=False)}
+    templates.filters |= {
+        # Of a parameter, whose title says its name again.
+        "shape": lambda schema: json.dumps({key: value for key, value in schema.items() if key != "title"}),
+        "indented": lambda schema: json.dumps(schema, indent=2, ensure_ascii=False),
+    }
     template = templates.from_string((FOLDER / "page.html").read_text("utf-8"))
     style = Markup(_style())  # noqa: S704  # nosec B704 - a file of ours
     # Of several errors with a code the first one is drawn above the others.
@@ -66,11 +70,6 @@ def render() -> str:
     }
     errors = sorted(codes.values())
     return template.render(document(), operations=operations(document()), style=style, errors=errors)
-
-
-def _shape(schema: dict[str, Any]) -> str:
-    """Return a parameter's schema, whose title says its name again."""
-    return json.dumps({key: value for key, value in schema.items() if key != "title"})
 
 
 @cache

@@ -44,11 +44,6 @@ class ClientFile:
         return Path.home() / (self.mac_path if sys.platform == "darwin" and self.mac_path else self.path)
 
 
-def _bridge(url: str) -> dict[str, Any]:
-    """Return the entry of a client that only starts programs."""
-    return {"command": "npx", "args": ["-y", MCP_REMOTE, url]}
-
-
 _MAC = "Library/Application Support"
 CLIENT_FILES: Mapping[ClientName, ClientFile] = {
     "claude-code": ClientFile(
@@ -57,7 +52,7 @@ CLIENT_FILES: Mapping[ClientName, ClientFile] = {
     "claude-desktop": ClientFile(
         ".config/Claude/claude_desktop_config.json",
         "mcpServers",
-        _bridge,
+        lambda url: {"command": "npx", "args": ["-y", MCP_REMOTE, url]},  # it only starts programs
         mac_path=f"{_MAC}/Claude/claude_desktop_config.json",
     ),
     "codex": ClientFile(".codex/config.toml", "mcp_servers", lambda url: {"url": url}, "codex mcp login {name}"),

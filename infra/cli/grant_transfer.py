@@ -59,7 +59,7 @@ def export_grants(
         name = organization_of(target, organization)
         # DynamoDB's bytes stand in {"B": ...}, which keeps them apart from texts once they are base64.
         items = sorted(_items_of(name), key=_is_grant)
-    lines = [json.dumps(item, sort_keys=True, default=_to_base64) for item in items]
+    lines = [json.dumps(item, sort_keys=True, default=lambda raw: base64.b64encode(raw).decode()) for item in items]
     count = sum(map(_is_grant, items))
     try:
         with open(file, "x", encoding="utf-8", opener=partial(os.open, mode=ONLY_OWNER)) as written:
@@ -122,10 +122,6 @@ def _put(item: Item) -> bool:
     except dynamodb.exceptions.ConditionalCheckFailedException:
         return False
     return True
-
-
-def _to_base64(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:

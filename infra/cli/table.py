@@ -31,7 +31,9 @@ def table_rows(head: Sequence[str], rows: Iterable[Sequence[str]], available: in
     widths = _widths(list(zip(*table, strict=True)), available or terminal_width())
     return [
         "\n".join(
-            (" " * GAP).join(_padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            (" " * GAP)
+            .join(cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True))
+            .rstrip()
             for line in zip_longest(*map(wrapped, cells, widths), fillvalue="")
         )
         for cells in table
@@ -90,7 +92,3 @@ def _widths(columns: Sequence[Sequence[str]], available: int) -> list[int]:
 def _words(cell: str) -> list[str]:
     # Several spaces are the drawing of a bar.
     return [cell] if "  " in cell else cell.split(" ")
-
-
-def _padded(cell: str, width: int) -> str:
-    return cell + " " * (width - cell_len(cell))

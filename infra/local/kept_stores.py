@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET  # nosec B405
 
 from moto.core.utils import utcnow
 from moto.dynamodb.models import dynamodb_backends
-from moto.dynamodb.models.dynamo_type import DynamoType, Item
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.s3.models import FakeKey, s3_backends
 from moto.ssm.models import Parameter, ssm_backends
 
@@ -81,7 +81,8 @@ def _changed_items(operation: str, body: dict[str, Any]) -> Iterator[tuple[str, 
         typed = [DynamoType(key[name]) for name in table.table_key_attrs]
         item = table.get_item(typed[0], typed[1] if table.has_range_key else None)
         name = json.dumps([table_name, *(key[name] for name in table.table_key_attrs)], ensure_ascii=False)
-        yield name, _item_record(item) if item else None
+        fields = item.to_json()["Attributes"] if item else {}
+        yield name, json.dumps(fields, default=base64_text, ensure_ascii=False).encode() if item else None
 
 
 def _written_keys(operation: str, body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -98,10 +99,6 @@ def _written_keys(operation: str, body: dict[str, Any]) -> Iterator[tuple[str, d
             for action in body["TransactItems"]:
                 (write,) = action.values()
                 yield write["TableName"], write.get("Item") or write["Key"]
-
-
-def _item_record(item: Item) -> bytes:
-    return json.dumps(item.to_json()["Attributes"], default=base64_text, ensure_ascii=False).encode()
 
 
 def _load_items(state: State, tables: Mapping[str, DeclaredTable]) -> Iterator[tuple[str, None]]:

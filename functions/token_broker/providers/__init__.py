@@ -37,7 +37,10 @@ def _find(name: str, caller: Caller | None) -> tuple[Provider, App | None]:
         if is_set_up(name, fresh=False):
             raise AlreadyExists(kind="provider of this deployment", name=name)
         own = module_apps.find(caller.organization, module)
-        return (module_provider(name, own) if own else key_provider(name)), own
+        if own is None:
+            return key_provider(name), None
+        # Nothing says whose a token is: so each is revoked by itself, as RFC 7009 has it.
+        return replace(configured_provider(name, own), revokes_single_token=True), own
     app = get_app(name)
     assert isinstance(app, OAuthServerApp)
     return configured_provider(name, app), app
@@ -81,12 +84,6 @@ def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterab
         if token is not None:
             form = {"token": token.get_secret_value(), "token_type_hint": hint, **fields}
             yield ProviderRequest("POST", provider.revoke_url, headers=headers, form=form)
-
-
-def module_provider(name: str, app: OAuthServerApp) -> Provider:
-    """Return the provider of a registered module with an app: people consent, and paste no key."""
-    # Nothing says whose a token is: so each is revoked by itself, as RFC 7009 has it.
-    return replace(configured_provider(name, app), revokes_single_token=True)
 
 
 def key_provider(name: str) -> Provider:

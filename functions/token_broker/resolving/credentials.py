@@ -113,7 +113,11 @@ def select_grant(caller: Caller, found: FoundGrants, choice: AccountChoice) -> S
     if choice.label:
         return named(candidates, choice.service, choice.label) if candidates else None
     for owner in _owners(caller):
-        pins = [pin for pin in choice.pins if pin.startswith(f"{choice.service}#") and owner == _pinned_owner(pin)]
+        pins = [
+            pin
+            for pin in choice.pins
+            if pin.startswith(f"{choice.service}#") and owner_of(pin.partition("#")[2]) == owner
+        ]
         gone = {*pins} - {_pin(choice.service, grant) for grant in serving}
         if gone:  # nothing else acts in place of one with which the batch began
             _refuse_gone(min(gone), choice.service, candidates)
@@ -172,10 +176,6 @@ def pins_of(caller: Caller, services: Iterable[str]) -> list[str]:
 
 def _pin(service: str, grant: StoredGrant) -> str:
     return f"{service}#{grant.slot}"
-
-
-def _pinned_owner(pin: str) -> str:
-    return owner_of(pin.partition("#")[2])
 
 
 def _own(caller: Caller) -> str:
