@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.local.access_keys import KeyHolder
+from infra.local.router import KeyHolder
 from tests.infra.local.web import request
 from tests.traffic import AwsRequest, to_aws_request
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from infra.local.access_keys import KeyHolder
 from infra.local.invocation import Sandbox
+from infra.local.router import KeyHolder
 from infra.local.server import App, DropConnection, LoopbackRequest, LoopbackResponse
 from infra.local.stack import EmbeddedAws
 

@@ -28,7 +28,7 @@ from infra.local import dynamodb
 from infra.local.dynamodb import ItemRequests
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
-from infra.local.template import Key
+from infra.local.template import Bucket, DeclaredTable, Key
 
 SWITCH_SECONDS = 0.0005
 _running = threading.Lock()
@@ -125,3 +125,25 @@ def _signing_material(pair: Any, material: bytes | None) -> bytes:
         pair.private_key = serialization.load_der_private_key(material, None)
     form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     return bytes(pair.private_key.private_bytes(*form))
+
+
+def create_table(dynamodb: Any, table: DeclaredTable) -> None:
+    """Create a table with what the template says of it."""
+    dynamodb.create_table(TableName=table.name, **table.definition)
+    if table.ttl_attribute:
+        specification = {"AttributeName": table.ttl_attribute, "Enabled": True}
+        dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=specification)
+    if table.point_in_time_recovery:
+        specification = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=specification)
+
+
+def create_bucket(s3: Any, bucket: Bucket) -> None:
+    """Create a bucket with what the template says of it."""
+    s3.create_bucket(Bucket=bucket.name)
+    if bucket.versioned:
+        s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+    if bucket.public_access_block:
+        s3.put_public_access_block(Bucket=bucket.name, PublicAccessBlockConfiguration=bucket.public_access_block)
+    if bucket.encryption:
+        s3.put_bucket_encryption(Bucket=bucket.name, ServerSideEncryptionConfiguration=bucket.encryption)

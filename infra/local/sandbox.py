@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.invocation import Sandbox
 from infra.local.names import REGION
 from infra.local.pool import Pool
+from infra.local.router import KeyHolder, Keyring
 from infra.local.template import Function
 from infra.source import ROOT
 

@@ -12,18 +12,16 @@ from typing import Any, Self
 
 import jwt
 
-from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.fair_queue import ApiTurns
 from infra.local.http_api import HttpApi
 from infra.local.invocation import AccountLimit, Sandbox
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import EXPORT_BUCKET, REGION
 from infra.local.pool import Pool
-from infra.local.router import RequestRouter
+from infra.local.router import KeyHolder, Keyring, RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen, listen_beside
 from infra.local.state import State
-from infra.local.stores import create_bucket, create_table
 from infra.local.template import Function, Template, read_template
 
 # More than the requests of one organization, so that another one finds a sandbox.
@@ -237,6 +235,8 @@ class EmbeddedAws:
 
     def _create_stores(self) -> None:
         """Create the template's tables, buckets and machines."""
+        from infra.local.moto_backend import create_bucket, create_table
+
         states = self.client("stepfunctions")
         for table in self.template.tables:
             create_table(self.client("dynamodb"), table)

@@ -168,7 +168,7 @@ def _refusal(request: BrowserRequest, outcome: str) -> HttpResponse:
 
 
 FIRST_ORGANIZATION = "main"
-ROLE = "members"
+FIRST_ROLE = "members"
 
 
 def create_organization(request: BrowserRequest, token: str) -> None:
@@ -179,9 +179,8 @@ def create_organization(request: BrowserRequest, token: str) -> None:
     if person.organizations or person.email.casefold() != settings().administrator.casefold():
         return
     id_ = person.email.partition("@")[0]
-    first = User(id_, id_, person.subject, "admin", (ROLE,))
+    first = User(id_, id_, person.subject, "admin", (FIRST_ROLE,))
     caller = operator(FIRST_ORGANIZATION)
-    new = Organization(
-        FIRST_ORGANIZATION, FIRST_ORGANIZATION, roles={ROLE: Role(ROLE, modules=NAMES)}, users={first.id: first}
-    )
+    roles = {FIRST_ROLE: Role(FIRST_ROLE, modules=NAMES)}
+    new = Organization(FIRST_ORGANIZATION, FIRST_ORGANIZATION, roles=roles, users={first.id: first})
     Administration(caller, request.id, BrokerAccounts(caller)).create(new)

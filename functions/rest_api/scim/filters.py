@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from rest_api.scim.schemas import Attributes, find_attribute
+from rest_api.scim.resources import Attributes, find_attribute
 
 MAX_EQUALITIES = 20
 # No part of a match can end at two places, so its time is linear.

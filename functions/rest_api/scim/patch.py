@@ -12,8 +12,7 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from rest_api.scim.filters import Equality, parse, passes
-from rest_api.scim.resources import read_value
-from rest_api.scim.schemas import CORE, Resource, attributes_of, find_attribute
+from rest_api.scim.resources import CORE, Resource, attributes_of, find_attribute, read_value
 
 MAX_PATCHES = 200
 PATCHES = ("add", "replace", "remove")

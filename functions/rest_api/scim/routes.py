@@ -17,8 +17,16 @@ from mcpist.people.provisioning import SCIM_PATH
 from mcpist.running.broker import end_expired_accounts
 from mcpist.strict_json import load_json
 from rest_api.scim import filters, patch
-from rest_api.scim.resources import read, show_group, show_user
-from rest_api.scim.schemas import MAX_PAGE_RESOURCES, MESSAGES, Resource, attributes_of, discovery
+from rest_api.scim.resources import (
+    MAX_PAGE_RESOURCES,
+    MESSAGES,
+    Resource,
+    attributes_of,
+    discovery,
+    read,
+    show_group,
+    show_user,
+)
 
 MAX_SCIM_BYTES = 1_000_000
 DEFAULT_PAGE_RESOURCES = 100

@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.access_keys import Keyring
 from infra.local.invocation import Sandbox
 from infra.local.pool import Pool
-from infra.local.router import RequestRouter
+from infra.local.router import Keyring, RequestRouter
 from infra.local.sandbox import HandlerImportError, RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen
 from infra.local.template import Function
