@@ -115,9 +115,9 @@ def apis_schema() -> str:
 def openapi_document() -> str:
     """Return the REST API's OpenAPI document."""
     sys.path.insert(0, str(FUNCTIONS))
-    from rest_api import document  # the functions are no packages of this environment
+    from scripts import rest_document  # the functions are no packages of this environment
 
-    return document.generate()
+    return rest_document.generate()
 
 
 def error_page() -> str:

@@ -20,7 +20,8 @@ from schemathesis.core.transport import Response
 from mcpist.aws import clients
 from mcpist.errors import ConnectionRequired, to_message
 from mcpist_services.definitions import ROUTE_NAMES
-from rest_api import document, page
+from rest_api import page
+from scripts import rest_document as document
 from tests.examples import examples
 from tests.rest_api.rest_client import RestClient, handle
 
