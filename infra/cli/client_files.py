@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,8 +15,6 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import known_url
 from infra.cli.options import Url
 from infra.cli.whole_file import write_whole
-
-MCP_REMOTE = "mcp-remote@0.15.1"
 
 type ClientName = Literal[
     "claude-code", "claude-desktop", "codex", "cursor", "gemini-cli", "opencode", "vscode", "windsurf", "zed"
@@ -31,8 +29,8 @@ class ClientFile:
     """Below the home directory."""
     section: str
     """The key that holds the servers by name."""
-    entry: Callable[[str], dict[str, Any]]
-    """Makes a server's entry from its MCP URL."""
+    entry: Mapping[str, Any]
+    """A server's entry, with `{url}` for its MCP URL."""
     login: str = "the client opens the login when it connects: restart it"
     """How the person logs in; `{name}` is the server's name."""
     mac_path: str = ""
@@ -43,39 +41,16 @@ class ClientFile:
         """The file of this person."""
         return Path.home() / (self.mac_path if sys.platform == "darwin" and self.mac_path else self.path)
 
+    def server(self, url: str) -> dict[str, Any]:
+        """Return the entry of the server at an MCP URL."""
+        filled: dict[str, Any] = json.loads(json.dumps(self.entry).replace("{url}", json.dumps(url)[1:-1]))
+        return filled
 
-_MAC = "Library/Application Support"
-CLIENT_FILES: Mapping[ClientName, ClientFile] = {
-    "claude-code": ClientFile(
-        ".claude.json", "mcpServers", lambda url: {"type": "http", "url": url}, "claude mcp login {name}"
-    ),
-    "claude-desktop": ClientFile(
-        ".config/Claude/claude_desktop_config.json",
-        "mcpServers",
-        lambda url: {"command": "npx", "args": ["-y", MCP_REMOTE, url]},  # it only starts programs
-        mac_path=f"{_MAC}/Claude/claude_desktop_config.json",
-    ),
-    "codex": ClientFile(".codex/config.toml", "mcp_servers", lambda url: {"url": url}, "codex mcp login {name}"),
-    "cursor": ClientFile(".cursor/mcp.json", "mcpServers", lambda url: {"url": url}),
-    "gemini-cli": ClientFile(
-        ".gemini/settings.json", "mcpServers", lambda url: {"httpUrl": url}, "in Gemini CLI: /mcp auth {name}"
-    ),
-    "opencode": ClientFile(
-        ".config/opencode/opencode.json",
-        "mcp",
-        lambda url: {"type": "remote", "url": url},
-        "opencode mcp auth {name}",
-    ),
-    "vscode": ClientFile(
-        ".config/Code/User/mcp.json",
-        "servers",
-        lambda url: {"type": "http", "url": url},
-        mac_path=f"{_MAC}/Code/User/mcp.json",
-    ),
-    "windsurf": ClientFile(".codeium/windsurf/mcp_config.json", "mcpServers", lambda url: {"serverUrl": url}),
-    "zed": ClientFile(".config/zed/settings.json", "context_servers", lambda url: {"url": url}),
+
+CLIENT_FILES: Mapping[str, ClientFile] = {
+    name: ClientFile(**fields)
+    for name, fields in tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8")).items()
 }
-"""Source: each client's documentation of its MCP settings, November 2026."""
 
 CLIENT_NAMES = ", ".join(CLIENT_FILES)
 Client = Annotated[ClientName, Argument(help=f"One of {CLIENT_NAMES}.", metavar="CLIENT")]
@@ -92,7 +67,7 @@ def add(
     """Write this endpoint into a client's configuration; what else is in the file stays."""
     file, server_name = CLIENT_FILES[client], _checked(name)
     mcp_url = known_url(url) + ("/readonly" if readonly else "")
-    servers = {server_name: file.entry(mcp_url)}
+    servers = {server_name: file.server(mcp_url)}
     snippet = _snippet(file, servers)
     facts = {"client": client, "file": str(file.place), "name": server_name, "url": mcp_url, "written": not show}
     if show:

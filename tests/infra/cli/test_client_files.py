@@ -6,11 +6,11 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from infra.cli.client_files import CLIENT_FILES, add, remove
+from infra.cli.client_files import CLIENT_FILES, ClientName, add, remove
 from infra.cli.document import CommandError
 
 URL = "https://mcp.example.com/mcp"
@@ -29,10 +29,14 @@ def parsed(file: Path) -> Any:
 
 
 def written(client: str, text: str) -> Path:
-    file = CLIENT_FILES[client].place  # type: ignore[index]
+    file = CLIENT_FILES[client].place
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")
     return file
+
+
+def test_each_client_can_be_named() -> None:
+    assert {*get_args(ClientName.__value__)} == {*CLIENT_FILES}
 
 
 def test_each_client_gets_its_entry_beside_what_it_has_and_loses_only_that() -> None:
@@ -54,7 +58,7 @@ def test_each_client_gets_its_entry_beside_what_it_has_and_loses_only_that() -> 
         add(client, "https://other.example.com/mcp")
         replaced = parsed(file)[known.section]["mcpist"]
         remove(client)
-        expected = {"other": {"command": "a"}, "mcpist": known.entry(URL)}
+        expected = {"other": {"command": "a"}, "mcpist": known.server(URL)}
         if not (servers == expected and again and replaced != expected["mcpist"]):
             faults.append((client, servers, again, replaced))
         if file.read_text("utf-8").rstrip() != text.rstrip():
