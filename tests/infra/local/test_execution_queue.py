@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.execution_queue import (
+from infra.local.step_functions import (
     DEFAULT_MAP_BRANCHES,
     MAX_BRANCHES,
     MAX_BRANCHES_PER_ORGANIZATION,
