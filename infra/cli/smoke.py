@@ -19,7 +19,7 @@ from infra.cli import login_store
 from infra.cli.doctor import configuration
 from infra.cli.doctor.command import CheckResult, Findings, report, run_check
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
-from infra.cli.doctor.endpoint import LOGIN_PATH, RESOURCE_PATH, challenge_at, document
+from infra.cli.doctor.endpoint import challenge_at, document, issuers, registration, resource_addresses, server_metadata
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Target, Token, chosen
@@ -27,7 +27,6 @@ from infra.cli.rest_client import RestSession, origin_of
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.aws.clients import client
-from mcpist.people.identity import METADATA_PATHS
 from mcpist.polling import Polling
 
 type Checks = Mapping[str, Callable[[Any], Findings]]
@@ -118,7 +117,7 @@ def resource(url: str) -> Iterator[CheckFinding]:
 def login(url: str) -> Iterator[CheckFinding]:
     """Check that the authorization server describes a login that MCP clients accept."""
     for issuer in issuers(document(resource_addresses(url)[0])):
-        found = login_metadata(issuer)
+        found = server_metadata(issuer)
         if found is None:
             yield problem(
                 f"{issuer} publishes no metadata", "Let the issuer publish it, or deploy with another Issuer."
@@ -128,32 +127,7 @@ def login(url: str) -> Iterator[CheckFinding]:
         elif str(found.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
             yield problem(f"{issuer} calls itself {found.get('issuer')}", "Deploy with the name that it gives itself.")
         else:
-            yield ok(f"{issuer}: authorization code with PKCE, {_registration(found)}")
-
-
-def resource_addresses(url: str) -> tuple[str, str]:
-    """Return the addresses of the metadata: at the host's root, and for the endpoint's path."""
-    parts = urlsplit(url)
-    root = f"{parts.scheme}://{parts.netloc}{RESOURCE_PATH}"
-    return root, f"{root}{parts.path}"
-
-
-def issuers(metadata: dict[str, Any]) -> tuple[str, ...]:
-    """Return the authorization servers that the metadata names."""
-    return tuple(str(one) for one in metadata.get("authorization_servers", ()))
-
-
-def login_metadata(issuer: str) -> dict[str, Any] | None:
-    """Return an authorization server's metadata, found as clients find it."""
-    return next(
-        filter(None, map(document, (f"{issuer.rstrip('/')}{path}" for path in (LOGIN_PATH, *METADATA_PATHS)))), None
-    )
-
-
-def _registration(metadata: dict[str, Any]) -> str:
-    if metadata.get("client_id_metadata_document_supported"):
-        return "clients name themselves by a document"
-    return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
+            yield ok(f"{issuer}: authorization code with PKCE, {registration(found)}")
 
 
 def claims(endpoint: Endpoint) -> CheckFinding:

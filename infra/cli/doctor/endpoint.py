@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, warning
+from mcpist.people.identity import METADATA_PATHS
 from mcpist.strict_json import json_object
 
 MIN_CERTIFICATE_DAYS = 14
@@ -129,6 +130,32 @@ def document(url: str) -> dict[str, Any]:
     """Return the JSON object at a URL; an empty one where there is none."""
     response = ask("GET", url)
     return json_object(response.content) if response.status_code == httpx2.codes.OK else {}
+
+
+def resource_addresses(url: str) -> tuple[str, str]:
+    """Return the addresses of the metadata: at the host's root, and for the endpoint's path."""
+    parts = urlsplit(url)
+    root = f"{parts.scheme}://{parts.netloc}{RESOURCE_PATH}"
+    return root, f"{root}{parts.path}"
+
+
+def issuers(metadata: dict[str, Any]) -> tuple[str, ...]:
+    """Return the authorization servers that the metadata names."""
+    return tuple(str(one) for one in metadata.get("authorization_servers", ()))
+
+
+def server_metadata(issuer: str) -> dict[str, Any] | None:
+    """Return an authorization server's metadata, found as clients find it."""
+    return next(
+        filter(None, map(document, (f"{issuer.rstrip('/')}{path}" for path in (LOGIN_PATH, *METADATA_PATHS)))), None
+    )
+
+
+def registration(metadata: dict[str, Any]) -> str:
+    """Return how clients get their ids at an authorization server."""
+    if metadata.get("client_id_metadata_document_supported"):
+        return "clients name themselves by a document"
+    return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
 
 
 def clock(deployment: Deployment) -> CheckFinding:
