@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -105,20 +105,26 @@ def up(
         upstreams=upstreams,
         apis=apis,
         programs=programs,
-        parameters={
-            "AllowedOrigins": ",".join(allow_origin or ()),
-            "LogLevel": log_level,
-            "AuditRequired": "on" if audit_required else "off",
-        },
+        parameters=_parameters(allow_origin or [], log_level, audit_required),
         logs=stack.logs.resolve(),
         audit_export=audit_export and audit_export.resolve(),
         report=_print_progress,
     )
     with _failures_as_errors(), stack.held(), opened_state(stack.state_file, fresh) as state:
         _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
+    _end()
+
+
+def _parameters(allow_origin: Sequence[str], log_level: str, audit_required: bool) -> dict[str, str]:
+    """Return the template's parameters that the options stand for."""
+    required = "on" if audit_required else "off"
+    return {"AllowedOrigins": ",".join(allow_origin), "LogLevel": log_level, "AuditRequired": required}
+
+
+def _end() -> NoReturn:
+    """End the process at once: Python would take apart every object first, longer than a container has to stop."""
     sys.stdout.flush()
     sys.stderr.flush()
-    # Else Python takes apart every object of the run first: longer than a container has before it is killed.
     os._exit(0)
 
 

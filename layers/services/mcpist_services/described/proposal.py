@@ -75,11 +75,7 @@ def propose(
     with well_formed("#/components/securitySchemes"):
         scheme, security, doubts = propose_security(description, chosen)
     rules, left_out = _importable(description, chosen, schemas, scheme, host, budget or ImportBudget())
-    chosen_names = dict(names or {})
-    if earlier:
-        chosen_names |= {rule.operation: tool for tool, rule in earlier.tools.items()}
-    named = {key: (one.operation, one.answer.is_list) for key, (_, one) in rules.items()}
-    found = propose_names(name, named, {key: chosen_names[key] for key in rules if key in chosen_names})
+    found = _names(name, {key: one for key, (_, one) in rules.items()}, names or {}, earlier)
     tools = with_undos({found[key]: rule for key, (rule, _) in rules.items()})
     proposed = {
         "name": name,
@@ -96,6 +92,15 @@ def propose(
         "schemas": closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
     }
     return with_corrections(load_overlay(proposed), earlier)
+
+
+def _names(
+    name: str, candidates: Mapping[str, _Candidate], names: Mapping[str, str], earlier: Overlay | None
+) -> dict[str, str]:
+    """Return the tools' names by their operations: those that a person or an earlier overlay has chosen stay."""
+    kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
+    chosen = {key: tool for key, tool in {**names, **kept}.items() if key in candidates}
+    return propose_names(name, {key: (one.operation, one.answer.is_list) for key, one in candidates.items()}, chosen)
 
 
 def _importable(

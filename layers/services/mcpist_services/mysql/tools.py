@@ -10,7 +10,7 @@ from pathlib import Path
 from mcpist.tools.declare.module import Module
 from mcpist_services.sql.address import MYSQL
 from mcpist_services.sql.database import Database
-from mcpist_services.sql.declarations import declare_tools
+from mcpist_services.sql.declarations import Texts, declare_tools
 
 mysql = Module(
     "mysql",
@@ -25,9 +25,11 @@ mysql = Module(
 declare_tools(
     mysql,
     Path(__file__).parent,
-    schemas="All databases if left out, e.g. shop",
-    own_schema="Its database; the account's own if left out, e.g. shop",
-    queries="One select, with, values or table, e.g. select id, total from orders where status = ?",
-    values='For each ? in turn, e.g. ["open"]',
-    writes="One statement of any kind, e.g. update orders set status = ? where id = 7",
+    Texts(
+        schemas="All databases if left out, e.g. shop",
+        own_schema="Its database; the account's own if left out, e.g. shop",
+        queries="One select, with, values or table, e.g. select id, total from orders where status = ?",
+        values='For each ? in turn, e.g. ["open"]',
+        writes="One statement of any kind, e.g. update orders set status = ? where id = 7",
+    ),
 )

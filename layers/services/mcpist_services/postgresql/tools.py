@@ -9,7 +9,7 @@ from pathlib import Path
 from mcpist.tools.declare.module import Module
 from mcpist_services.sql.address import POSTGRESQL
 from mcpist_services.sql.database import Database
-from mcpist_services.sql.declarations import declare_tools
+from mcpist_services.sql.declarations import Texts, declare_tools
 
 postgresql = Module(
     "postgresql",
@@ -24,9 +24,11 @@ postgresql = Module(
 declare_tools(
     postgresql,
     Path(__file__).parent,
-    schemas="All schemas if left out, e.g. public",
-    own_schema="Its schema; public if left out, e.g. public",
-    queries="One select, with or values; lists as '{a,b}', e.g. select id, total from orders where status = $1",
-    values='For $1, $2 and so on, e.g. ["open"]',
-    writes="One statement of any kind, e.g. update orders set status = $1 where id = 7 returning id",
+    Texts(
+        schemas="All schemas if left out, e.g. public",
+        own_schema="Its schema; public if left out, e.g. public",
+        queries="One select, with or values; lists as '{a,b}', e.g. select id, total from orders where status = $1",
+        values='For $1, $2 and so on, e.g. ["open"]',
+        writes="One statement of any kind, e.g. update orders set status = $1 where id = 7 returning id",
+    ),
 )

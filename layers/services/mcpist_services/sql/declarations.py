@@ -1,6 +1,7 @@
 """The tools of databases that speak SQL: the same for each, by the words and the catalogue of its kind."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import TimedLookup
-from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.module import Module, ToolFunction
 from mcpist.tools.declare.undo import undone_by, unless
 from mcpist_services.sql.database import Database
 
@@ -20,33 +21,62 @@ Value = Annotated[str | int | float | bool | None, "e.g. open"]
 Values = Annotated[list[Value], Field(max_length=1000)]
 
 
-def declare_tools(
-    module: Module, folder: Path, *, schemas: str, own_schema: str, queries: str, values: str, writes: str
-) -> None:
-    """Declare the tools of a module, its resource and its prompt.
+@dataclass(frozen=True)
+class Texts:
+    """What the arguments of a database's tools are, each with an example."""
 
-    The folder has `tables.sql` and `columns.sql`; the texts describe arguments, each with an example: which schemas are
-    listed, whose tables are meant, what a query is, what parameters are for, and what may be written.
-    """
+    schemas: str
+    """Which schemas are listed."""
+    own_schema: str
+    """Whose table is meant."""
+    queries: str
+    """What a query is."""
+    values: str
+    """What parameters are for."""
+    writes: str
+    """What may be written."""
+
+
+def declare_tools(module: Module, folder: Path, texts: Texts) -> None:
+    """Declare the tools of a module, its resource and its prompt; the folder has `tables.sql` and `columns.sql`."""
+    tables, columns = _declare_catalogue(module, folder, texts)
+    query = _declare_queries(module, texts)
+    _declare_write(module, texts)
+    _declare_prompt(module, tables, columns, query)
+
+    @module.resource(module.name + "://{schema}/{table}", columns)
+    def table_columns(schema: str, table: str) -> Mapping[str, Any]:
+        """The columns of a table."""
+        return {"schema": schema, "table": table}
+
+    module.completes("table", tables, "name")
+    module.completes("schema", tables, "schema")
+
+
+def _declare_catalogue(module: Module, folder: Path, texts: Texts) -> tuple[ToolFunction, ToolFunction]:
     all_tables, all_columns = ((folder / name).read_text("utf-8").strip() for name in ("tables.sql", "columns.sql"))
 
     @module.reads(shows("schema", "name", "kind", "rows", "comment"))
-    def tables(schema: Annotated[Name | None, schemas] = None) -> TimedLookup:
+    def tables(schema: Annotated[Name | None, texts.schemas] = None) -> TimedLookup:
         """List the tables and views that the account may read. The number of rows is an estimate."""
         return TimedLookup(Database.read, sql=all_tables, parameters=[schema], limit=MAX_FETCHED_ROWS)
 
     @module.reads(shows("name", "type", "nullable", "default", "keys", "comment"))
     def columns(
         table: Annotated[Name, "As tables shows it, e.g. orders"],
-        schema: Annotated[Name | None, own_schema] = None,
+        schema: Annotated[Name | None, texts.own_schema] = None,
     ) -> TimedLookup:
         """List the columns of a table with their keys and what they refer to."""
         return TimedLookup(Database.read, sql=all_columns, parameters=[schema, table], limit=MAX_FETCHED_ROWS)
 
+    return tables, columns
+
+
+def _declare_queries(module: Module, texts: Texts) -> ToolFunction:
     @module.reads(shows("*"), uses=({"parameters": ["open"]},))
     def query(
-        sql: Annotated[Sql, queries],
-        parameters: Annotated[Values, values] | None = None,
+        sql: Annotated[Sql, texts.queries],
+        parameters: Annotated[Values, texts.values] | None = None,
         max_rows: Annotated[int, Field(ge=1, le=MAX_FETCHED_ROWS), "Rows beyond are cut"] = 10_000,
     ) -> TimedLookup:
         """Read rows with SQL, in a transaction that can change nothing; a large answer is a file."""
@@ -55,11 +85,15 @@ def declare_tools(
     @module.reads(shows("*"))
     def explain(
         sql: Annotated[Sql, "Not run without analyze before it, e.g. select * from orders"],
-        parameters: Annotated[Values, values] | None = None,
+        parameters: Annotated[Values, texts.values] | None = None,
     ) -> TimedLookup:
         """Show how the database would run a statement, to find out why it is slow."""
         return TimedLookup(Database.explain, sql=sql, parameters=parameters or [])
 
+    return query
+
+
+def _declare_write(module: Module, texts: Texts) -> None:
     @module.destroys(
         shows("command", "affected", "rows"),
         uses=({"parameters": ["closed"]},),
@@ -70,8 +104,8 @@ def declare_tools(
         ),
     )
     def write(
-        sql: Annotated[Sql, writes],
-        parameters: Annotated[Values, values] | None = None,
+        sql: Annotated[Sql, texts.writes],
+        parameters: Annotated[Values, texts.values] | None = None,
         rollback: Annotated[
             Sql | None, "The SQL that undoes it, e.g. update orders set status = 'open' where id = 7"
         ] = None,
@@ -80,11 +114,8 @@ def declare_tools(
         del rollback  # for the undo alone
         return TimedLookup(Database.write, sql=sql, parameters=parameters or [])
 
-    @module.resource(module.name + "://{schema}/{table}", columns)
-    def table_columns(schema: str, table: str) -> Mapping[str, Any]:
-        """The columns of a table."""
-        return {"schema": schema, "table": table}
 
+def _declare_prompt(module: Module, tables: ToolFunction, columns: ToolFunction, query: ToolFunction) -> None:
     @module.prompt(tables, columns, query)
     def answer_from_database(
         question: Annotated[
@@ -99,6 +130,3 @@ def declare_tools(
             f"and join, with one statement of {name}.query whose values are parameters, and read no more rows than the "
             "answer needs. Give the answer first, then the SQL, and what the numbers leave out."
         )
-
-    module.completes("table", tables, "name")
-    module.completes("schema", tables, "schema")
