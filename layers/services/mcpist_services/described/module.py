@@ -57,8 +57,7 @@ def module(overlay: Overlay, *, loopback: bool | None = None) -> Module:
     )
     about = ModuleMetadata(**found.about)
     for name, rule in overlay.tools.items():
-        found.tools[name] = described_tool(overlay, name, about)
-        found.scopes_by_tool[name] = rule.scopes
+        found.tools[name], found.scopes_by_tool[name] = described_tool(overlay, name, about), rule.scopes
     return found
 
 
