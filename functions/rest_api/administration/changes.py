@@ -109,9 +109,9 @@ def administration() -> Administration:
 
 def options(*, dry_run: bool, with_grants: bool = False) -> ChangeOptions:
     """Return the options of a request; its header `If-Match` names the version that is expected."""
-    stated = current().request.headers.get("if-match", "").strip()
+    stated = current().request.headers.get("if-match", "*").strip()
     version = None
-    if stated not in {"", "*"}:
+    if stated != "*":
         found = _VERSION.fullmatch(stated)
         if found is None:
             raise InvalidRequest(field="if-match", problem='it is not a version such as "7"')
