@@ -66,7 +66,7 @@ class NewGrant(BaseModel):
     key: Annotated[SecretStr, Field(min_length=1, max_length=16_384, json_schema_extra={"pattern": "^[!-~]+$"})]
     role: Annotated[OwnerId | None, Field(description="Connect it for every user with this role")] = None
     account: AccountLabel = ""
-    open_to: Annotated[tuple[str, ...], Field(max_length=100, description="Your roles that may use it")] = ()
+    open_to: Annotated[tuple[OwnerId, ...], Field(max_length=100, description="Your roles that may use it")] = ()
 
 
 class DefaultAccount(BaseModel):
