@@ -27,6 +27,7 @@ from tests import accounts, members
 
 HOSTILE_USERS, CLIENTS_PER_KIND = 3, 3
 HOSTILE_PAUSE_SECONDS = 0.1
+OWN_PAUSE_SECONDS = 0.2  # so that a neighbour stays below its own 300 requests a minute
 WIDE_STEPS = 60
 QUIET_SAMPLES = 100
 MAX_THREADS = 1_000
@@ -87,7 +88,9 @@ def flood(seconds: float, quiet_samples: int = QUIET_SAMPLES) -> Flood:
         with operating(deployment.aws):
             members.put_organization(NEIGHBOURS, name="Neighbours")
         neighbours: dict[str, Neighbour] = {
-            name: Neighbour(deployment.mcp_url, _admit(deployment, NEIGHBOURS, name), tools)
+            name: Neighbour(
+                deployment.mcp_url, _admit(deployment, NEIGHBOURS, name), tools, pause_seconds=OWN_PAUSE_SECONDS
+            )
             for name, tools in uses.items()
         }
         listening = _admit(deployment, NEIGHBOURS, "listener")

@@ -66,6 +66,8 @@ class Neighbour:
     tools: Sequence[Mapping[str, Any]] = QUICK_TOOLS
     """The uses of meta-tools that follow a list of tools, over and over."""
     errors: Counter[int] = field(default_factory=Counter)
+    pause_seconds: float = PAUSE_SECONDS
+    """Between a response and the next request."""
 
     def sample(self, ended: Callable[[int], bool]) -> list[float]:
         """Return the milliseconds of requests, until `ended` says so of their number."""
@@ -79,7 +81,7 @@ class Neighbour:
                 milliseconds.append((time.perf_counter() - started) * 1000)
                 if response.is_error or (response.content and "error" in response.json()):
                     self.errors[response.status_code] += 1
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(self.pause_seconds)
         raise AssertionError
 
     def send(self, client: httpx2.Client, number: int) -> httpx2.Response:
