@@ -21,7 +21,7 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-WORDS += ("thirteen",)
+WORDS += ("thirteen", "fourteen")
 DOORS = {
     "McpEndpoint",
     "RestApi",

@@ -15,7 +15,7 @@ from login import identity_provider
 from mcpist import settings
 from mcpist.aws.table import directory_table
 from mcpist.caller import Subject
-from mcpist.errors import AuthorizationError, ClientNotAllowed, InvalidRequest
+from mcpist.errors import AuthorizationError, ClientNotAllowed, CompanyLoginNotFound, InvalidRequest
 from mcpist.memory import forget_entries
 from mcpist.people import company_logins, directory, issuers, provisioning
 from mcpist.people.administration import Administration
@@ -184,7 +184,7 @@ def test_a_domain_belongs_to_whom_its_own_file_names(
         homepage.reply_with(Reply(lines))
         assert wrong_field(bob, company.url) == "domain"
         assert issuer_of(f"x@{DOMAIN}").organization == "acme"
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(CompanyLoginNotFound):
         company_logins.remove(bob, DOMAIN)
     accept(company)
     homepage.reply_with(Reply(other))

@@ -123,7 +123,7 @@ def test_a_review_of_another_version_is_refused(ada: Browser) -> None:
 
 def test_the_last_administrator_cannot_be_removed(ada: Browser) -> None:
     refused = ada.post("/users", [("action", "delete"), ("id", "ada")])
-    assert refused["statusCode"] == 400
+    assert refused["statusCode"] == 409
     assert "Make somebody else an administrator first." in refused["body"]
     assert "ada" in organization().users
 

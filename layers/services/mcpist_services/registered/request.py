@@ -142,10 +142,9 @@ def _description(stated: OpenApi | tuple[OpenApi, ...]) -> "Description":
     try:
         return parse_files([DescriptionFile(name, content) for name, content in files.items()])
     except InvalidRequest as error:
-        name, _, place = str(error.details["field"]).rpartition(": ")
-        name = place if place in files else name
-        field = f"{name or 'openapi'}{place if place.startswith('#') else ''}"
-        raise error.with_details(field=field) from None
+        *_, place = places = str(error.details["field"]).split(": ")
+        name = next((one for one in places if one in files), "openapi")
+        raise error.with_details(field=f"{name}{place if place.startswith('#') else ''}") from None
 
 
 def _check_schemas(overlay: Mapping[str, Any]) -> None:
