@@ -105,7 +105,7 @@ def run(deployment: LocalDeployment, steps: list[dict[str, Any]], gate: Path) ->
     traffic_of(deployment.aws).on_request = open_later
     (summary, *_) = user.texts("batch", commands=steps)
     traffic_of(deployment.aws).on_request = None
-    openings[-1].join()
+    openings[-1].join(60)  # nobody reads a gate whose step has failed
     batch = summary.split()[1].rstrip(":")
     while "running" in summary:
         (summary, *_) = user.texts("batch", batch_id=batch)
