@@ -10,7 +10,7 @@ from pathlib import Path
 from mcpist.tools.declare.module import Module
 from mcpist_services.sql.address import MYSQL
 from mcpist_services.sql.database import Database
-from mcpist_services.sql.declarations import Texts, declare_tools
+from mcpist_services.sql.declarations import ArgumentTexts, declare_tools
 
 mysql = Module(
     "mysql",
@@ -25,7 +25,7 @@ mysql = Module(
 declare_tools(
     mysql,
     Path(__file__).parent,
-    Texts(
+    ArgumentTexts(
         schemas="All databases if left out, e.g. shop",
         own_schema="Its database; the account's own if left out, e.g. shop",
         queries="One select, with, values or table, e.g. select id, total from orders where status = ?",

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcpist.tools.declare.module import Module
 from mcpist_services.sql.address import POSTGRESQL
 from mcpist_services.sql.database import Database
-from mcpist_services.sql.declarations import Texts, declare_tools
+from mcpist_services.sql.declarations import ArgumentTexts, declare_tools
 
 postgresql = Module(
     "postgresql",
@@ -24,7 +24,7 @@ postgresql = Module(
 declare_tools(
     postgresql,
     Path(__file__).parent,
-    Texts(
+    ArgumentTexts(
         schemas="All schemas if left out, e.g. public",
         own_schema="Its schema; public if left out, e.g. public",
         queries="One select, with or values; lists as '{a,b}', e.g. select id, total from orders where status = $1",

@@ -22,8 +22,8 @@ Values = Annotated[list[Value], Field(max_length=1000)]
 
 
 @dataclass(frozen=True)
-class Texts:
-    """What the arguments of a database's tools are, each with an example."""
+class ArgumentTexts:
+    """The texts of arguments, each with an example, as a kind of database needs them."""
 
     schemas: str
     """Which schemas are listed."""
@@ -37,7 +37,7 @@ class Texts:
     """What may be written."""
 
 
-def declare_tools(module: Module, folder: Path, texts: Texts) -> None:
+def declare_tools(module: Module, folder: Path, texts: ArgumentTexts) -> None:
     """Declare the tools of a module, its resource and its prompt; the folder has `tables.sql` and `columns.sql`."""
     tables, columns = _declare_catalogue(module, folder, texts)
     query = _declare_queries(module, texts)
@@ -53,7 +53,7 @@ def declare_tools(module: Module, folder: Path, texts: Texts) -> None:
     module.completes("schema", tables, "schema")
 
 
-def _declare_catalogue(module: Module, folder: Path, texts: Texts) -> tuple[ToolFunction, ToolFunction]:
+def _declare_catalogue(module: Module, folder: Path, texts: ArgumentTexts) -> tuple[ToolFunction, ToolFunction]:
     all_tables, all_columns = ((folder / name).read_text("utf-8").strip() for name in ("tables.sql", "columns.sql"))
 
     @module.reads(shows("schema", "name", "kind", "rows", "comment"))
@@ -72,7 +72,7 @@ def _declare_catalogue(module: Module, folder: Path, texts: Texts) -> tuple[Tool
     return tables, columns
 
 
-def _declare_queries(module: Module, texts: Texts) -> ToolFunction:
+def _declare_queries(module: Module, texts: ArgumentTexts) -> ToolFunction:
     @module.reads(shows("*"), uses=({"parameters": ["open"]},))
     def query(
         sql: Annotated[Sql, texts.queries],
@@ -93,7 +93,7 @@ def _declare_queries(module: Module, texts: Texts) -> ToolFunction:
     return query
 
 
-def _declare_write(module: Module, texts: Texts) -> None:
+def _declare_write(module: Module, texts: ArgumentTexts) -> None:
     @module.destroys(
         shows("command", "affected", "rows"),
         uses=({"parameters": ["closed"]},),
