@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from mcpist.caller import ACCOUNT_PATTERN
+from mcpist.caller import ACCOUNT_PATTERN, ID_PATTERN, SERVICE_PATTERN
 from mcpist.errors import InvalidRequest
 from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.validation import field_path, first_error
@@ -46,8 +46,8 @@ def _check_visible_ascii(secret: SecretStr) -> SecretStr:
 type Secret = Annotated[
     SecretStr, Field(min_length=1, max_length=MAX_SECRET_LENGTH), AfterValidator(_check_visible_ascii)
 ]
-type Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^#/\x00-\x1f]+$")]
-type Service = Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+type Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=ID_PATTERN)]
+type Service = Annotated[str, StringConstraints(max_length=64, pattern=SERVICE_PATTERN)]
 type Ids = Annotated[tuple[Id, ...], Field(max_length=100)]
 type Services = Annotated[tuple[Service, ...], Field(max_length=100)]
 type Correlation = Annotated[str, StringConstraints(pattern=f"^{CORRELATION_PATTERN}$")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from mcpist.caller import ACCOUNT_PATTERN
+from mcpist.caller import ACCOUNT_PATTERN, ID_PATTERN, SERVICE_PATTERN
 from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.running import broker
 from mcpist_services.registered import apps
@@ -18,9 +18,7 @@ from rest_api.router import Body, Operations
 
 router = Operations("administration")
 
-OWNER_PATTERN, SERVICE_PATTERN = r"^[^#/\x00-\x1f]+$", r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-"""As the broker takes the ids of users and roles, and the names of services."""
-OwnerId = Annotated[str, Field(min_length=1, max_length=128, pattern=OWNER_PATTERN)]
+OwnerId = Annotated[str, Field(min_length=1, max_length=128, pattern=ID_PATTERN)]
 ServiceName = Annotated[str, Field(max_length=64, pattern=SERVICE_PATTERN)]
 User = Annotated[OwnerId | None, Query(description="Only this user's own accounts")]
 Role = Annotated[OwnerId | None, Query(description="Only this role's accounts")]

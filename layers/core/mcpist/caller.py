@@ -14,6 +14,9 @@ type PolicyLevel = Literal["permit", "ask", "approve", "refuse"]
 POLICY_LEVELS: tuple[PolicyLevel, ...] = get_args(PolicyLevel.__value__)
 
 MAX_CLIENT_CHARACTERS = 100
+ID_PATTERN = r"^[^#/\x00-\x1f]+$"
+"""Ids of users and roles, which stand in keys."""
+SERVICE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 MAIN_ACCOUNT = "main"
 """The label of an account that was connected without one."""
 ACCOUNT_PATTERN = r"^(?:[a-z0-9][a-z0-9_.-]{0,31})?$"
