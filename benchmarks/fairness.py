@@ -45,7 +45,7 @@ class Flood:
     """A flood as it was seen."""
 
     quiet: Mapping[str, list[float]]
-    """The milliseconds of the neighbours' lists and calls, and of their lists and batches, before the flood."""
+    """The milliseconds of the neighbours' requests before the flood, by the names of USES."""
     noisy: Mapping[str, list[float]]
     """The same meanwhile."""
     outcomes: Mapping[str, int]
