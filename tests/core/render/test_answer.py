@@ -66,6 +66,17 @@ def test_a_table_is_half_of_its_json() -> None:
     assert len(compact(issues(50), ISSUES)) < 0.45 * len(projected)
 
 
+def test_a_short_answer_is_json_where_quotes_and_a_line_cost_what_the_form_saves() -> None:
+    release = {"available_versions": [{"version": "text", "release_channel": "internal", "postgres_engine": "13"}]}
+    longer = {
+        "available_versions": [release["available_versions"][0] | {"note": "released as a preview for everybody"}]
+    }
+    assert compact(release, shows("*")) == compact_json(release)
+    assert compact(longer, shows("*")).startswith(
+        "available_versions[1]{version,release_channel,postgres_engine,note}:"
+    )
+
+
 def test_objects_in_rows_become_columns() -> None:
     raw = [{"a": n, "b": {"x": n, "y": "why"}, "c": None} for n in range(5)]
     assert compact(raw, ABC).startswith("items*{b{y}}: why\nitems[5]{a,b{x}}:\n  0,0\n")
@@ -74,12 +85,12 @@ def test_objects_in_rows_become_columns() -> None:
 @pytest.mark.parametrize(
     ("form", "rows", "page"),
     [
-        ("compact", "items[4]{a,b}:\n  0,what\n  1,asked of us\n  2,\n  3,and why", "a: 1\n\n# Plan"),
-        ("markdown", "items[4]{a,b}:\n  0,what\n  1,asked of us\n  2,\n  3,and why", "a: 1\n\n# Plan"),
-        ("toon", "items[4]{a,b}:\n  0,what\n  1,asked of us\n  2,null\n  3,and why", 'a: 1\nc: "# Plan"'),
+        ("compact", "items[6]{a,b}:\n  0,what\n  1,of us\n  2,\n  3,no\n  4,no\n  5,no", "a: 1\n\n# Plan"),
+        ("markdown", "items[6]{a,b}:\n  0,what\n  1,of us\n  2,\n  3,no\n  4,no\n  5,no", "a: 1\n\n# Plan"),
+        ("toon", "items[6]{a,b}:\n  0,what\n  1,of us\n  2,null\n  3,no\n  4,no\n  5,no", 'a: 1\nc: "# Plan"'),
         (
             "json",
-            '[{"a":0,"b":"what"},{"a":1,"b":"asked of us"},{"a":2},{"a":3,"b":"and why"}]',
+            '[{"a":0,"b":"what"},{"a":1,"b":"of us"},{"a":2},{"a":3,"b":"no"},{"a":4,"b":"no"},{"a":5,"b":"no"}]',
             '{"a":1,"c":"# Plan"}',
         ),
     ],
@@ -87,9 +98,9 @@ def test_objects_in_rows_become_columns() -> None:
 def test_an_answer_has_the_form_that_was_asked_for(form: AnswerFormat, rows: str, page: str) -> None:
     raw = [
         {"a": 0, "b": "what"},
-        {"a": 1, "b": "asked of us", "c": None},
+        {"a": 1, "b": "of us", "c": None},
         {"a": 2, "b": ""},
-        {"a": 3, "b": "and why"},
+        *({"a": n, "b": "no"} for n in (3, 4, 5)),
     ]
     document_of_c = shows("a", "b", "c", text="c")
     assert compact(raw, ABC, form) == compact_each(raw, ABC, form) == rows

@@ -14,8 +14,10 @@ _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d
 BYTES_PER_TOKEN = 4
 # Of an answer over all its parts; what is larger becomes a file with a preview.
 MIN_ANSWER_TOKENS, DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 500, 8_000, 25_000
-# The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens.
-SHORTER = 0.95
+# The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens, the more so a
+# short one, where a single quoted number decides.
+SHORTER, SHORTER_THAN_SHORT = 0.95, 0.92
+MAX_SHORT_CHARACTERS = 100  # of JSON
 LINE_COST = 4  # characters: a line and its margin have tokens of their own
 _DOCUMENT_FORMATS = frozenset({"compact", "markdown"})
 
@@ -71,7 +73,8 @@ def smallest(value: Any, noise: Noise = SILENCE, form: AnswerFormat = "compact")
         text = as_json if form == "json" else compact_toon(pruned)
     except RecursionError:
         return compact_json(value)
-    return text if len(text) + LINE_COST * text.count("\n") < SHORTER * len(as_json) else as_json
+    share = SHORTER if len(as_json) > MAX_SHORT_CHARACTERS else SHORTER_THAN_SHORT
+    return text if len(text) + LINE_COST * text.count("\n") < share * len(as_json) else as_json
 
 
 def _empty(value: Any) -> str:
