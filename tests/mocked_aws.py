@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -42,6 +42,8 @@ from tests.kept_clients import keep_clients
 # It keeps the services' descriptions, which take a second to read.
 LOADER = create_loader()
 _LOADER_PATHS = tuple(LOADER.search_paths)
+read_file = JsonFileLoader.load_file
+"""Reads a file as the product does. In the tests each is read once, although botocore adds to what was read."""
 MAX_ITEM_BYTES = 405_000  # moto's
 DYNAMODB_HOST = f"dynamodb.{REGION}.amazonaws.com"
 BY_MOTO = LoopbackResponse(0)
@@ -65,7 +67,7 @@ def install() -> None:
     moto.dynamodb.parsing.validators.deepcopy = copy_tree  # type: ignore[attr-defined]
     Item.__init__ = make_item  # type: ignore[method-assign]
     # A sandbox reads the services' descriptions once; in this process a new one begins with each test.
-    read = cache(JsonFileLoader().load_file)
+    read = cache(partial(read_file, JsonFileLoader()))
     JsonFileLoader.load_file = lambda _, path: read(path)  # type: ignore[method-assign]
     register = Session._register_builtin_handlers
 

@@ -4,10 +4,16 @@ from botocore.exceptions import DataNotFoundError, UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import get_session
 
-from mcpist.aws.botocore_loader import ServiceModelLoader
+from mcpist.aws.botocore_loader import JsonFileLoader, ServiceModelLoader
 from tests.faults import for_each
+from tests.mocked_aws import read_file
 
 SERVICES = ("dynamodb", "kms", "lambda", "s3", "ssm", "stepfunctions")
+
+
+@pytest.fixture(autouse=True)
+def _each_loader_reads_its_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JsonFileLoader, "load_file", read_file)
 
 
 @pytest.mark.parametrize("name", ["endpoints", "partitions", "sdk-default-configuration"])
