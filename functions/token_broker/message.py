@@ -64,36 +64,32 @@ class BrokerModel(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
-class JwtProof(BrokerModel):
-    """The caller's own access token."""
+type ProofKind = Literal["jwt", "session", "warrant", "permit"]
 
-    kind: Literal["jwt"]
+
+class Proof(BrokerModel):
+    """What proves who sends a message.
+
+    `jwt` is the caller's own access token. The others the broker sealed: `session` when a person's browser had logged
+    in, `warrant` at a batch's start, `permit` for what acts while its person is away.
+    """
+
+    kind: ProofKind
     value: Secret
 
 
-class WarrantProof(BrokerModel):
-    """The warrant that the broker sealed at a batch's start."""
+def _of(*kinds: ProofKind) -> AfterValidator:
+    """Accept a proof of these kinds alone."""
 
-    kind: Literal["warrant"]
-    value: Secret
+    def check(proof: Proof) -> Proof:
+        if proof.kind not in kinds:
+            raise ValueError(f"its kind must be {' or '.join(kinds)}")
+        return proof
 
-
-class PermitProof(BrokerModel):
-    """The standing permission that the broker sealed for what acts while its person is away."""
-
-    kind: Literal["permit"]
-    value: Secret
+    return AfterValidator(check)
 
 
-class SessionProof(BrokerModel):
-    """The session that the broker sealed when a person's browser had logged in."""
-
-    kind: Literal["session"]
-    value: Secret
-
-
-type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
-type PersonOrPermitProof = Annotated[JwtProof | SessionProof | PermitProof, Field(discriminator="kind")]
+type PersonProof = Annotated[Proof, _of("jwt", "session")]
 
 
 class Client(BrokerModel):
@@ -117,7 +113,7 @@ class BaseMessage(BrokerModel):
 class CallerMessage(BaseMessage):
     """The fields of messages that name the caller's roles."""
 
-    proof: PersonOrPermitProof
+    proof: Annotated[Proof, _of("jwt", "session", "permit")]
     organization: Id
     roles: Ids
 
@@ -126,7 +122,7 @@ class Resolve(BaseMessage):
     """Request the access token for a call of a service."""
 
     operation: Literal["resolve"]
-    proof: Annotated[JwtProof | SessionProof | WarrantProof | PermitProof, Field(discriminator="kind")]
+    proof: Proof
     organization: Id
     roles: Ids
     service: Service
@@ -263,7 +259,7 @@ class Reencrypt(StrictMessage):
     """Reseal the organization's grants under the current key; `cursor` is that of the previous page."""
 
     operation: Literal["reencrypt"]
-    proof: JwtProof
+    proof: Annotated[Proof, _of("jwt")]
     cursor: Label = ""
 
 
@@ -271,7 +267,7 @@ class Login(PersonMessage):
     """Request a session for the caller's browser; a caller with several organizations names one."""
 
     operation: Literal["login"]
-    proof: JwtProof
+    proof: Annotated[Proof, _of("jwt")]
     organization: Id | Literal[""] = ""
 
 
@@ -279,7 +275,7 @@ class ReadSession(PersonMessage):
     """Request what a session says, and its renewed form if it has one."""
 
     operation: Literal["session"]
-    proof: SessionProof
+    proof: Annotated[Proof, _of("session")]
 
 
 class Offer(PersonMessage):
@@ -296,7 +292,7 @@ class Begin(StrictMessage):
     """
 
     operation: Literal["begin"]
-    proof: SessionProof
+    proof: Annotated[Proof, _of("session")]
     services: Annotated[Services, Field(min_length=1)]
     role: Id | None = None
     account: AccountLabel = ""
@@ -307,7 +303,7 @@ class Finish(PersonMessage):
     """The provider's redirect: its query parameters."""
 
     operation: Literal["finish"]
-    proof: SessionProof
+    proof: Annotated[Proof, _of("session")]
     provider: Service
     state: Secret
     code: Secret | None = None

@@ -33,7 +33,7 @@ from mcpist.people.identity import verify_token
 from mcpist.settings import settings
 from token_broker import vault
 from token_broker.grants import permits
-from token_broker.message import JwtProof, Login, PermitProof, ProvenMessage, Resolve, SessionProof, WarrantProof
+from token_broker.message import Login, ProvenMessage, Resolve
 
 MAX_WARRANT_SECONDS = 3600
 IDLE_SECONDS = 3600
@@ -48,7 +48,7 @@ def authenticate(message: ProvenMessage) -> Caller:
 
     A person's message about their own accounts may name none: then all roles count.
     """
-    sealed, value = _SEALED.get(type(message.proof)), message.proof.value
+    sealed, value = _SEALED.get(message.proof.kind), message.proof.value
     caller = sealed.open(value, message.organization).redeem(message) if sealed else _caller_from_jwt(message)
     if message.client:
         sent = message.client
@@ -58,7 +58,7 @@ def authenticate(message: ProvenMessage) -> Caller:
 
 
 def _caller_from_jwt(message: ProvenMessage) -> Caller:
-    if not isinstance(message.proof, JwtProof):
+    if message.proof.kind != "jwt":
         raise AuthenticationError(problem="this needs the user's own access token")
     token = verify_token(message.proof.value.get_secret_value(), _audience())
     client = ClientInfo(id=token.client_id)
@@ -238,11 +238,7 @@ def read_session(value: SecretStr, organization: str) -> dict[str, Any]:
     return {**_fields(renewed), "session": renewed.seal()}
 
 
-_SEALED: Mapping[type[BaseModel], type[SealedToken]] = {
-    WarrantProof: Warrant,
-    PermitProof: Permit,
-    SessionProof: Session,
-}
+_SEALED: Mapping[str, type[SealedToken]] = {"warrant": Warrant, "permit": Permit, "session": Session}
 """What the broker sealed itself, by the kind of proof that it is sent as."""
 
 
