@@ -110,15 +110,12 @@ def _permit_user(caller: Caller, message: ListPermits | EndPermit) -> str:
 
 def kill(caller: Caller, message: Kill) -> dict[str, Any]:
     """Return `{killed, dropped, more}`: the grants' proofs, the number of dropped pending ones, whether more remain."""
-    from concurrent.futures import ThreadPoolExecutor
-
     _check_may_administer(caller, message)
     connections = sorted(_find_pending(caller, message), key=lambda connection: connection.has_tokens)
     dropping = connections[: sum(not connection.has_tokens for connection in connections) + MAX_KILLED_GRANTS]
     dropped = _drop_all_pending(caller, dropping)
-    with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
-        selected = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
-        killed = list(pool.map(with_context(partial(_kill_grant, caller=caller)), selected[:MAX_KILLED_GRANTS]))
+    selected = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
+    killed = _kill_grants(caller, selected)
     more = (
         len(connections) > len(dropping)
         or len(selected) > MAX_KILLED_GRANTS
@@ -132,8 +129,6 @@ def expire(organization: str) -> dict[str, Any]:
 
     They are those of deactivated users; in an organization without users, which is being deleted, all of them.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     found = directory.find(organization)
     now = time.time()
     users = {user.id for user in found.users.values() if is_expired(found, user, now)} if found else set()
@@ -145,8 +140,7 @@ def expire(organization: str) -> dict[str, Any]:
     _drop_all_pending(caller, connections)
     owners = {grants.personal_owner(user) for user in users}
     expired = [grant for grant in grants.find(organization) if is_deleted or grant.owner in owners]
-    with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
-        killed = list(pool.map(with_context(partial(_kill_grant, caller=caller)), expired[:MAX_KILLED_GRANTS]))
+    killed = _kill_grants(caller, expired)
     ended = sum(proof["deleted"] for proof in killed)
     said = [
         {name: proof[name] for name in ("owner", "provider", "at_provider")} for proof in killed if proof["deleted"]
@@ -201,7 +195,15 @@ def _owner(message: ListGrants | Kill) -> str | None:
     return grants.shared_owner(message.role) if message.role else None
 
 
-def _kill_grant(grant: StoredGrant, caller: Caller) -> dict[str, Any]:
+def _kill_grants(caller: Caller, selected: list[StoredGrant]) -> list[dict[str, Any]]:
+    """Kill the first grants at once, since each may wait for its provider; return their proofs."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
+        return list(pool.map(with_context(partial(_kill_grant, caller)), selected[:MAX_KILLED_GRANTS]))
+
+
+def _kill_grant(caller: Caller, grant: StoredGrant) -> dict[str, Any]:
     """Delete one grant and return its proof, whatever version a refresh stores meanwhile."""
     current: StoredGrant | None = grant
     for _ in range(MAX_DELETE_ATTEMPTS):
