@@ -25,7 +25,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.deployed import deployed_names
 from mcpist_services.described.compiled import imported_apis
-from mcpist_services.described.registered_events import registered_types
+from mcpist_services.described.registered import registered_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -179,7 +179,8 @@ def ensure_source(
         return None
     caller, location = permissions.caller, event_type.location(arguments)
     token = sources.token_of(caller.user, event_type, location)
-    known = sources.find(f"{caller.organization}.{token}")
+    id_ = f"{caller.organization}.{token}"
+    known = sources.find(id_)
     if known and known.state != "ending" and not secret:
         if pinned and not known.pinned:
             sources.change(known, pinned=True)
@@ -187,7 +188,6 @@ def ensure_source(
     if event_type.is_entered_by_hand and not secret:
         problem = "create its source first: the vendor's page needs its address, and it the vendor's signing secret"
         raise InvalidRequest(field="type", problem=problem)
-    id_ = f"{caller.organization}.{token}"
     permit = broker.permit(caller, [event_type.module], f"events {event_type.module}.{event_type.channel}")
     source = EventSource(
         organization=caller.organization,

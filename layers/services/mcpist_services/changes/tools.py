@@ -3,16 +3,45 @@
 `undo` takes them back, as a batch with the field `undo` does.
 """
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, NoReturn
 
 from pydantic import Field
 
+from mcpist.caller import Caller
+from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
+from mcpist.running.changes import detail, summary
 from mcpist.running.options import CHANGE_PATTERN
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
-from mcpist_services.changes.store import ChangeStore
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStore:
+    """The changes that a caller may see."""
+
+    caller: Caller
+
+    def list_changes(self, batch: str, since: str | None, user: str, limit: int) -> Sequence[dict[str, Any]]:
+        """Return changes, the newest first."""
+        from mcpist.batch.execution import undo
+
+        moment = datetime.fromisoformat(since).timestamp() if since else 0
+        found = undo.list_changes(self.caller, user=user, batch=batch, since=moment, limit=limit)
+        return [summary(self.caller, record) for record in found]
+
+    def show(self, change: str) -> dict[str, Any]:
+        """Return one change with its content."""
+        return detail(self.caller, change)
+
+    def undo(self, what: str, *, anyway: bool) -> NoReturn:  # noqa: ARG002 - the tool's
+        """Refuse a step: doors run a call of the tool as a batch."""
+        raise InvalidRequest(field="tool", problem=f'an undo is a batch of its own: send batch {{"undo": "{what}"}}')
+
 
 changes = Module(
     "changes",

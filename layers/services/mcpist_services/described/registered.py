@@ -1,9 +1,10 @@
-"""Registered APIs as one caller's modules; each is built once in a sandbox, from a definition that never changes."""
+"""Registered APIs: modules of one caller, and event types; each is built once in a sandbox."""
 
 import math
 from dataclasses import replace
 
 from mcpist.caller import Caller, RegisteredModule
+from mcpist.events.event_type import EventType
 from mcpist.memory import Memory
 from mcpist.registry import definitions
 from mcpist.tools.search.catalogue import DefinedModules, JoinedSources, ModuleSource
@@ -13,6 +14,7 @@ from mcpist_services.described.compiled import module_of
 MAX_CACHED_MODULES = 100
 
 _built: Memory[tuple[str, str], ModuleSource] = Memory(math.inf, MAX_CACHED_MODULES)
+_event_types: Memory[tuple[str, str], tuple[EventType, ...]] = Memory(math.inf, MAX_CACHED_MODULES)
 
 
 def registered_apis(caller: Caller) -> ModuleSource:
@@ -47,3 +49,22 @@ def _build(organization: str, registered: RegisteredModule) -> ModuleSource:
     about = {**entry.about, **definition["about"]}
     entry = replace(entry, about=about, registered_at=registered.registered_at)
     return DefinedModules([registered.name], lambda _: module, lambda: Index([entry], index.words))
+
+
+def registered_types(organization: str, module: RegisteredModule) -> tuple[EventType, ...]:
+    """Return the event types of a registered module; none of an MCP server, or where nobody said how to verify them."""
+    if module.kind != "api":
+        return ()
+    return _event_types.get_or_make((organization, module.sha256), lambda: _build_event_types(organization, module))
+
+
+def _build_event_types(organization: str, module: RegisteredModule) -> tuple[EventType, ...]:
+    overlay = definitions.load(organization, module.sha256)["overlay"]
+    if not overlay.get("hooks"):
+        return ()
+    from mcpist_services.described.events import api_event_types
+
+    # A source keeps a vendor's secret: it brings nothing in for an API of the same name at another host.
+    return tuple(
+        replace(one, channel=f"{one.channel} {overlay['host']}") for one in api_event_types(module.name, overlay)
+    )
