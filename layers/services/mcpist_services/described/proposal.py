@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -43,13 +42,7 @@ _OAUTH_ENDPOINT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """An operation that can be called."""
-
-    operation: Operation
-    arguments: Arguments
-    answer: AnswerShape
+type _Proposed = tuple[ToolRule, Operation, AnswerShape]
 
 
 def propose(
@@ -75,8 +68,8 @@ def propose(
     with well_formed("#/components/securitySchemes"):
         scheme, security, doubts = propose_security(description, chosen)
     rules, left_out = _importable(description, chosen, schemas, scheme, host, budget or ImportBudget())
-    found = _names(name, {key: one for key, (_, one) in rules.items()}, names or {}, earlier)
-    tools = with_undos({found[key]: rule for key, (rule, _) in rules.items()})
+    found = _names(name, rules, names or {}, earlier)
+    tools = with_undos({found[key]: rule for key, (rule, _, _) in rules.items()})
     proposed = {
         "name": name,
         **propose_about(description),
@@ -84,7 +77,7 @@ def propose(
         "operations": globs,
         "host": host,
         "security": security,
-        "tags": tags_of(one.operation for _, one in rules.values()),
+        "tags": tags_of(operation for _, operation, _ in rules.values()),
         "webhooks": (webhooks := propose_webhooks(description)),
         "review": (*doubts, *moved(description, host), *[UNSIGNED] * bool(webhooks)),
         "tools": tools,
@@ -95,12 +88,12 @@ def propose(
 
 
 def _names(
-    name: str, candidates: Mapping[str, _Candidate], names: Mapping[str, str], earlier: Overlay | None
+    name: str, rules: Mapping[str, _Proposed], names: Mapping[str, str], earlier: Overlay | None
 ) -> dict[str, str]:
     """Return the tools' names by their operations: those that a person or an earlier overlay has chosen stay."""
     kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
-    chosen = {key: tool for key, tool in {**names, **kept}.items() if key in candidates}
-    return propose_names(name, {key: (one.operation, one.answer.is_list) for key, one in candidates.items()}, chosen)
+    chosen = {key: tool for key, tool in {**names, **kept}.items() if key in rules}
+    return propose_names(name, {key: (one, answer.is_list) for key, (_, one, answer) in rules.items()}, chosen)
 
 
 def _importable(
@@ -110,17 +103,18 @@ def _importable(
     scheme: str,
     host: str,
     budget: ImportBudget,
-) -> tuple[dict[str, tuple[ToolRule, _Candidate]], dict[str, str]]:
+) -> tuple[dict[str, _Proposed], dict[str, str]]:
     """Return the operations that become tools, and of the others why not; InvalidRequest where none does."""
     left_out: dict[str, str] = {}
-    rules: dict[str, tuple[ToolRule, _Candidate]] = {}
+    rules: dict[str, _Proposed] = {}
     identifiers = Identifiers(description.operations)
     for operation in operations:
         budget.check()
         try:
             answer = propose_answer(description, operation, identifiers)
-            candidate = _candidate(operation, answer, schemas, scheme, host)
-            rules[operation.key] = _tool(candidate, description, scheme), candidate
+            _check_callable(operation, answer, scheme, host)
+            arguments = propose_arguments(operation, schemas)
+            rules[operation.key] = _tool(operation, arguments, answer, description, scheme), operation, answer
         except NotImportable as reason:
             left_out[operation.key] = str(reason)
         except ValidationError as error:
@@ -133,8 +127,8 @@ def _importable(
     return rules, left_out
 
 
-def _candidate(operation: Operation, answer: AnswerShape, schemas: Schemas, scheme: str, host: str) -> _Candidate:
-    """Return an operation with its arguments and its answer; NotImportable where no tool can call it."""
+def _check_callable(operation: Operation, answer: AnswerShape, scheme: str, host: str) -> None:
+    """Raise NotImportable for an operation that no tool can call."""
     if operation.method not in METHODS:
         raise NotImportable(f"its method is {operation.method}")
     if operation.servers and host not in operation.servers and host != operation.servers[0].rstrip("/"):
@@ -149,11 +143,11 @@ def _candidate(operation: Operation, answer: AnswerShape, schemas: Schemas, sche
     wanted = set(path_parameters(operation.path))
     if stated != wanted:
         raise NotImportable(f"its path names {sorted(wanted)}, and its parameters are {sorted(stated)}")
-    return _Candidate(operation, propose_arguments(operation, schemas), answer)
 
 
-def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolRule:
-    operation, arguments, answer = candidate.operation, candidate.arguments, candidate.answer
+def _tool(
+    operation: Operation, arguments: Arguments, answer: AnswerShape, description: Description, scheme: str
+) -> ToolRule:
     effect = propose_effect(operation)
     paging = None
     if effect.effect == "reads":

@@ -4,27 +4,16 @@ Reference: https://dev.mysql.com/doc/refman/8.4/en/sql-statements.html,
 https://mariadb.com/docs/server/reference/sql-statements
 """
 
-from functools import partial
 from pathlib import Path
 
-from mcpist.tools.declare.module import Module
 from mcpist_services.sql.address import MYSQL
-from mcpist_services.sql.database import Database
-from mcpist_services.sql.declarations import ArgumentTexts, declare_tools
+from mcpist_services.sql.declarations import ArgumentTexts, database_module
 
-mysql = Module(
-    "mysql",
+mysql = database_module(
+    MYSQL,
     __doc__,
-    api_version="10",  # of the protocol
-    open_account=partial(Database, MYSQL),
-    labels={"*": ("internal",)},
-    category="development",
-    tags=("database", "mysql", "mariadb", "sql"),
-)
-
-declare_tools(
-    mysql,
     Path(__file__).parent,
+    ("mysql", "mariadb"),
     ArgumentTexts(
         schemas="All databases if left out, e.g. shop",
         own_schema="Its database; the account's own if left out, e.g. shop",

@@ -3,27 +3,16 @@
 Reference: https://www.postgresql.org/docs/current/sql-commands.html
 """
 
-from functools import partial
 from pathlib import Path
 
-from mcpist.tools.declare.module import Module
 from mcpist_services.sql.address import POSTGRESQL
-from mcpist_services.sql.database import Database
-from mcpist_services.sql.declarations import ArgumentTexts, declare_tools
+from mcpist_services.sql.declarations import ArgumentTexts, database_module
 
-postgresql = Module(
-    "postgresql",
+postgresql = database_module(
+    POSTGRESQL,
     __doc__,
-    api_version="3",  # of the protocol
-    open_account=partial(Database, POSTGRESQL),
-    labels={"*": ("internal",)},
-    category="development",
-    tags=("database", "postgres", "sql"),
-)
-
-declare_tools(
-    postgresql,
     Path(__file__).parent,
+    ("postgres",),
     ArgumentTexts(
         schemas="All schemas if left out, e.g. public",
         own_schema="Its schema; public if left out, e.g. public",

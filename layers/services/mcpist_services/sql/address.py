@@ -30,12 +30,14 @@ class DatabaseKind:
     key_pattern: re.Pattern[str]
     """What is an address at first sight."""
     default_port: int
+    protocol: str
+    """The version of its protocol."""
     commits_unasked: bool = False
     """Whether some statements commit by themselves."""
 
 
-POSTGRESQL = DatabaseKind("postgresql", re.compile(r"postgres(ql)?://[!-~]{8,4000}"), 5432)
-MYSQL = DatabaseKind("mysql", re.compile(r"(mysql|mariadb)://[!-~]{8,4000}"), 3306, commits_unasked=True)
+POSTGRESQL = DatabaseKind("postgresql", re.compile(r"postgres(ql)?://[!-~]{8,4000}"), 5432, "3")
+MYSQL = DatabaseKind("mysql", re.compile(r"(mysql|mariadb)://[!-~]{8,4000}"), 3306, "10", commits_unasked=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.declare.call import TimedLookup
 from mcpist.tools.declare.module import Module, ToolFunction
 from mcpist.tools.declare.undo import undone_by, unless
+from mcpist_services.sql.address import DatabaseKind
 from mcpist_services.sql.database import Database
 
 MAX_FETCHED_ROWS = 100_000
@@ -37,8 +39,19 @@ class ArgumentTexts:
     """What may be written."""
 
 
-def declare_tools(module: Module, folder: Path, texts: ArgumentTexts) -> None:
-    """Declare the tools of a module, its resource and its prompt; the folder has `tables.sql` and `columns.sql`."""
+def database_module(
+    kind: DatabaseKind, about: str | None, folder: Path, tags: tuple[str, ...], texts: ArgumentTexts
+) -> Module:
+    """Return the module of a kind of database: its tools, resource and prompt, with the statements of its folder."""
+    module = Module(
+        kind.scheme,
+        about,
+        api_version=kind.protocol,
+        open_account=partial(Database, kind),
+        labels={"*": ("internal",)},
+        category="development",
+        tags=("database", *tags, "sql"),
+    )
     tables, columns = _declare_catalogue(module, folder, texts)
     query = _declare_queries(module, texts)
     _declare_write(module, texts)
@@ -51,6 +64,7 @@ def declare_tools(module: Module, folder: Path, texts: ArgumentTexts) -> None:
 
     module.completes("table", tables, "name")
     module.completes("schema", tables, "schema")
+    return module
 
 
 def _declare_catalogue(module: Module, folder: Path, texts: ArgumentTexts) -> tuple[ToolFunction, ToolFunction]:

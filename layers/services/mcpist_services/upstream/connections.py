@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -81,7 +81,9 @@ class Upstreams:
         """
         if self._server(server).type == "stdio":
             return listing_from_json(self._ask_runner(server, identity, deadline, method="list", reads=True))
-        return self._run(self._list_tools(server, identity, deadline), server, deadline)
+        private = bool(self._server(server).grants)
+        listed = partial(requests.list_tools, service=label(server), deadline=deadline, private=private)
+        return self._run(self._on_link(server, identity, listed), server, deadline)
 
     def send[Result: BaseModel](
         self, server: str, identity: Identity, request: ItemRequest[Result], *, deadline: float
@@ -96,7 +98,12 @@ class Upstreams:
             fields = {"name": request.name, "parameters": dict(request.arguments), "reads": request.reads}
             answer = self._ask_runner(server, identity, deadline, method=request.method, **fields)
             return request.result.model_validate(answer)
-        return self._run(self._send(server, identity, request, deadline), server, deadline)
+        sent: Request[Result] = requests.for_client(request.method, request.name, request.arguments)
+        return self._run(
+            self._on_link(server, identity, lambda link: link.send(sent, deadline=deadline, reads=request.reads)),
+            server,
+            deadline,
+        )
 
     def start(self) -> None:
         """Begin to connect to all servers by HTTP that need no secret; return at once. A second call does nothing.
@@ -108,7 +115,7 @@ class Upstreams:
         self._is_started = True
         for name, server in self.servers.items():
             if server.type != "stdio" and not server.references:
-                self._background.submit(self._keep_trying(name))
+                self._background.submit(self._on_link(name, SHARED, Link.keep_trying))
 
     def close(self) -> None:
         """End all connections."""
@@ -136,18 +143,8 @@ class Upstreams:
             error.details["may_have_happened"] = True
             raise error from None
 
-    async def _send[Result: BaseModel](
-        self, name: str, identity: Identity, request: ItemRequest[Result], deadline: float
-    ) -> Result:
-        sent: Request[Result] = requests.for_client(request.method, request.name, request.arguments)
-        return await self._link(name, identity).send(sent, deadline=deadline, reads=request.reads)
-
-    async def _list_tools(self, name: str, identity: Identity, deadline: float) -> Listing:
-        private = bool(self._server(name).grants)
-        return await requests.list_tools(self._link(name, identity), label(name), deadline=deadline, private=private)
-
-    async def _keep_trying(self, name: str) -> None:
-        await self._link(name, SHARED).keep_trying()
+    async def _on_link[T](self, name: str, identity: Identity, use: Callable[[Link], Awaitable[T]]) -> T:
+        return await use(self._link(name, identity))
 
     def _link(self, name: str, identity: Identity) -> Link:
         """Return the link to a server as this identity; links that were not used for a while are closed."""
