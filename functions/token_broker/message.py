@@ -67,8 +67,8 @@ class BrokerModel(BaseModel):
 type ProofKind = Literal["jwt", "session", "warrant", "permit"]
 
 
-class Proof(BrokerModel):
-    """What proves who sends a message.
+class MessageProof(BrokerModel):
+    """Proof of who sends a message.
 
     `jwt` is the caller's own access token. The others the broker sealed: `session` when a person's browser had logged
     in, `warrant` at a batch's start, `permit` for what acts while its person is away.
@@ -81,7 +81,7 @@ class Proof(BrokerModel):
 def _of(*kinds: ProofKind) -> AfterValidator:
     """Accept a proof of these kinds alone."""
 
-    def check(proof: Proof) -> Proof:
+    def check(proof: MessageProof) -> MessageProof:
         if proof.kind not in kinds:
             raise ValueError(f"its kind must be {' or '.join(kinds)}")
         return proof
@@ -89,7 +89,7 @@ def _of(*kinds: ProofKind) -> AfterValidator:
     return AfterValidator(check)
 
 
-type PersonProof = Annotated[Proof, _of("jwt", "session")]
+type PersonProof = Annotated[MessageProof, _of("jwt", "session")]
 
 
 class Client(BrokerModel):
@@ -113,7 +113,7 @@ class BaseMessage(BrokerModel):
 class CallerMessage(BaseMessage):
     """The fields of messages that name the caller's roles."""
 
-    proof: Annotated[Proof, _of("jwt", "session", "permit")]
+    proof: Annotated[MessageProof, _of("jwt", "session", "permit")]
     organization: Id
     roles: Ids
 
@@ -122,7 +122,7 @@ class Resolve(BaseMessage):
     """Request the access token for a call of a service."""
 
     operation: Literal["resolve"]
-    proof: Proof
+    proof: MessageProof
     organization: Id
     roles: Ids
     service: Service
@@ -259,7 +259,7 @@ class Reencrypt(StrictMessage):
     """Reseal the organization's grants under the current key; `cursor` is that of the previous page."""
 
     operation: Literal["reencrypt"]
-    proof: Annotated[Proof, _of("jwt")]
+    proof: Annotated[MessageProof, _of("jwt")]
     cursor: Label = ""
 
 
@@ -267,7 +267,7 @@ class Login(PersonMessage):
     """Request a session for the caller's browser; a caller with several organizations names one."""
 
     operation: Literal["login"]
-    proof: Annotated[Proof, _of("jwt")]
+    proof: Annotated[MessageProof, _of("jwt")]
     organization: Id | Literal[""] = ""
 
 
@@ -275,7 +275,7 @@ class ReadSession(PersonMessage):
     """Request what a session says, and its renewed form if it has one."""
 
     operation: Literal["session"]
-    proof: Annotated[Proof, _of("session")]
+    proof: Annotated[MessageProof, _of("session")]
 
 
 class Offer(PersonMessage):
@@ -292,7 +292,7 @@ class Begin(StrictMessage):
     """
 
     operation: Literal["begin"]
-    proof: Annotated[Proof, _of("session")]
+    proof: Annotated[MessageProof, _of("session")]
     services: Annotated[Services, Field(min_length=1)]
     role: Id | None = None
     account: AccountLabel = ""
@@ -303,7 +303,7 @@ class Finish(PersonMessage):
     """The provider's redirect: its query parameters."""
 
     operation: Literal["finish"]
-    proof: Annotated[Proof, _of("session")]
+    proof: Annotated[MessageProof, _of("session")]
     provider: Service
     state: Secret
     code: Secret | None = None
