@@ -11,13 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows, value_at
-from mcpist.tools.declare.call import Call, Calls, ServiceResponse, path
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, path_template
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
 from mcpist.tools.declare.pasted import AddressParts, address_reader, from_url
 from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.confluence.presentation import comment_text, storage, with_markdown
+
+page_path = path_template("/wiki/api/v2/pages/{page_id}")
 
 
 def next_link(answer: ServiceResponse) -> str | None:
@@ -105,11 +107,6 @@ SpaceKey = Annotated[
     str, Field(pattern=r'^[^\s"/\\]+$', max_length=255), from_url(_read_address, "space"), "A space's key, e.g. ENG"
 ]
 Dates = Literal["created-date", "-created-date", "modified-date", "-modified-date"]
-
-
-def page_path(page_id: str, rest: str = "") -> str:
-    """Return a path under one page."""
-    return path(f"/wiki/api/v2/pages/{{page_id}}{rest}", page_id=page_id)
 
 
 def storage_body(text: str | None) -> dict[str, str] | None:

@@ -12,12 +12,13 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.running.refusals import error_message, is_rate_limit
 from mcpist.tools.declare.argument_types import UtcMoment, times_in_query
-from mcpist.tools.declare.call import ServiceResponse, given, path
+from mcpist.tools.declare.call import ServiceResponse, given, path_template
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, Paging, by_link
 from mcpist.tools.declare.pasted import address_reader, from_url
 
+repo_path = path_template("/repos/{owner}/{repo}")
 _NEXT = re.compile(r'<([^<>]*)>; rel="next"')
 _SUBJECT = re.compile(r"https://api\.github\.com/repos/([^/]+)/([^/]+)(?:/(?:issues|pulls)/(\d+))?")
 _HIGHER_LEVELS = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
@@ -171,11 +172,6 @@ Ref = Annotated[str, Field(min_length=1), from_url(ADDRESSES, "revision"), "A br
 Time = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
 State = Literal["open", "closed", "all"]
 Direction = Literal["asc", "desc"]
-
-
-def repo_path(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
-    """Return a path under one repository."""
-    return path(f"/repos/{{owner}}/{{repo}}{rest}", owner=owner, repo=repo, **parts)
 
 
 def repository_of(url: str | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, ServiceResponse, Work, path
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, Work, path, path_template
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_offset
@@ -19,6 +19,8 @@ from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist.tools.declare.tool import PagePath
 from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.jira.fields import LIST_FIELDS, other_fields
+
+issue_path = path_template("/rest/api/3/issue/{issue_key}")
 
 
 def _is_last(page: Any, end: int) -> bool:
@@ -126,11 +128,6 @@ FieldIds = Annotated[list[Name], "More fields to show, by the ids of list_fields
 Board = Annotated[int, Field(ge=1), from_url(ADDRESSES, "board_id"), "The id that list_boards shows"]
 
 SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields)
-
-
-def issue_path(issue_key: str, rest: str = "", **parts: str) -> str:
-    """Return a path under one issue."""
-    return path(f"/rest/api/3/issue/{{issue_key}}{rest}", issue_key=issue_key, **parts)
 
 
 def search_call(jql: str, fields: list[str] | None) -> Call:

@@ -7,10 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpist.tools.declare.call import path
+from mcpist.tools.declare.call import path_template
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
 from mcpist.tools.declare.pasted import address_reader, from_url
+
+list_path = path_template("/me/todo/lists/{list_id}")
+
 
 # Without a number of items, Graph returns some lists and no link to the rest; paging always sends a number.
 GRAPH = "https://graph.microsoft.com"
@@ -49,8 +52,3 @@ ADDRESSES = address_reader(
 ListId = Annotated[Id, from_url(ADDRESSES, "list_id"), "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
 TaskId = Annotated[Id, from_url(ADDRESSES, "task_id"), "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]
 Timezone = Annotated[str, Field(pattern=r"^[\w/+ .()-]+$")]
-
-
-def list_path(list_id: str, rest: str = "") -> str:
-    """Return a path under one to-do list."""
-    return path(f"/me/todo/lists/{{list_id}}{rest}", list_id=list_id)

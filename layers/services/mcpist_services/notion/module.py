@@ -11,12 +11,14 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.declare.call import given, path
+from mcpist.tools.declare.call import given, path_template
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import Paging, by_field
 from mcpist.tools.declare.pasted import AddressParts, from_url
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.rich_text import Json, comment_markdown, plain
+
+source_path = path_template("/v1/data_sources/{data_source_id}")
 
 
 def row(item: Json, _: Json | None = None) -> Json:
@@ -91,11 +93,6 @@ Cursor = Annotated[
 ]
 Title = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(min_length=1)]
-
-
-def source_path(data_source_id: str, rest: str = "") -> str:
-    """Return a path under one data source."""
-    return path(f"/v1/data_sources/{{data_source_id}}{rest}", data_source_id=data_source_id)
 
 
 def parent_of(**ids: str | None) -> Json:

@@ -9,12 +9,13 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import path
+from mcpist.tools.declare.call import path_template
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist.tools.declare.pasted import address_reader, from_url
 
+project_path = path_template("/v1/projects/{ref}")
 DOCUMENTATION = "https://supabase.com"
 
 supabase = Module(
@@ -49,8 +50,3 @@ ProjectRef = Annotated[
 ]
 Name = Annotated[str, Field(min_length=1)]
 Limit = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
-
-
-def project_path(project_ref: str, rest: str = "", **parts: str) -> str:
-    """Return a path under one project."""
-    return path(f"/v1/projects/{{ref}}{rest}", ref=project_ref, **parts)

@@ -5,7 +5,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.declare.call import Call, given, path
+from mcpist.tools.declare.call import Call, given, path, path_template
 
 
 @examples(st.text() | st.sampled_from(["..", "a/../b", "%2e%2e", "a?b#c", ".\\..", "{x}", "https://x", "@x"]))
@@ -42,6 +42,17 @@ def test_an_empty_part_and_one_that_leads_up_are_refused_by_their_name(value: st
 
 def test_numbers_and_dots_in_names_stay() -> None:
     assert path("/r/{name}/{n}", name="a.b..c", n=7) == "/r/a.b..c/7"
+
+
+def test_a_template_takes_its_parts_in_order_and_a_rest_with_parts_of_its_own() -> None:
+    page = path_template("/{space}/pages/{page}")
+    assert page("a b", 7) == "/a%20b/pages/7"
+    assert page("x", 7, "/versions/{version}", version="2?") == "/x/pages/7/versions/2%3F"
+    with pytest.raises(InvalidRequest) as refused:
+        page("x", "..")
+    assert refused.value.details["field"] == "page"
+    with pytest.raises(ValueError, match="zip"):
+        page("x")
 
 
 def test_a_path_must_begin_with_a_slash_or_it_would_change_the_host() -> None:

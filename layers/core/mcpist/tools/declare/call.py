@@ -11,6 +11,7 @@ from mcpist.files.content import FileContent
 from mcpist.render.shows import Shows
 
 _SLASHES = re.compile(r"[/\\]")
+_TEMPLATE_PART = re.compile(r"{(\w+)}")
 
 type Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -173,6 +174,20 @@ def path(template: str, **parts: str | int | list[str]) -> str:
     InvalidRequest for a part that is empty, or has a segment `.` or `..`: services resolve these escaped too.
     """
     return template.format_map({name: _part(name, value) for name, value in parts.items()})
+
+
+def path_template(template: str) -> Callable[..., str]:
+    """Return a function that fills in a template's parts in their order, then appends a rest with parts of its own.
+
+    `path_template("/pages/{page}")("7", "/versions/{version}", version=2)` is `/pages/7/versions/2`, escaped by `path`.
+    """
+    names = _TEMPLATE_PART.findall(template)
+
+    def fill(*parts: str | int | list[str], **named: str | int | list[str]) -> str:
+        *own, rest = parts if len(parts) > len(names) else (*parts, "")
+        return path(f"{template}{rest}", **dict(zip(names, own, strict=True)), **named)
+
+    return fill
 
 
 def given(**fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, Calls, changes, given, path
+from mcpist.tools.declare.call import Call, Calls, changes, given, path_template
 from mcpist_services.confluence.edits import ReadVersion, Why, created, edited, replace_all, restore, trashed, update
 from mcpist_services.confluence.module import (
     CHANGED,
@@ -20,6 +20,7 @@ from mcpist_services.confluence.module import (
     storage_body,
 )
 
+_post_path = path_template("/wiki/api/v2/blogposts/{post_id}")
 POST = ("id", "title", "status", "spaceId as space_id", "authorId as author_id", "createdAt as created")
 POSTS = "/wiki/api/v2/blogposts"
 CHANGING = ("read:page:confluence", "write:page:confluence")
@@ -98,7 +99,3 @@ def delete_blog_post(
 ) -> Call:
     """Move a blog post to the trash, or permanently delete one that is there."""
     return Call("DELETE", _post_path(blog_post_id), given(draft=draft or None, purge=purge or None))
-
-
-def _post_path(post_id: str) -> str:
-    return path(f"{POSTS}/{{post_id}}", post_id=post_id)

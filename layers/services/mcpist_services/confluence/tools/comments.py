@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows, value_at
-from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path, path_template
 from mcpist.tools.declare.paging import Paging, by_offset
 from mcpist.tools.declare.undo import compares, restores, undone_by
 from mcpist_services.confluence.edits import VERSION, replaced_text
@@ -25,6 +25,7 @@ from mcpist_services.confluence.module import (
 )
 from mcpist_services.confluence.presentation import with_markdown
 
+_comment_path = path_template("/wiki/api/v2/{kind}-comments/{comment_id}")
 COMMENT = shows(
     "id",
     "version.authorId as author_id",
@@ -132,10 +133,6 @@ def delete_comment(
 ) -> Call:
     """Delete a comment with its replies. This cannot be undone."""
     return Call("DELETE", _comment_path(kind, comment_id))
-
-
-def _comment_path(kind: str, comment_id: str) -> str:
-    return path(f"/wiki/api/v2/{kind}-comments/{{comment_id}}", comment_id=comment_id)
 
 
 @confluence.writes(

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path_template
 from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo
 from mcpist_services.confluence.module import PageId, confluence, page_path
 from mcpist_services.confluence.presentation import with_markdown
 
+_restriction_path = path_template("/wiki/rest/api/content/{page_id}/restriction")
 RESTRICTIONS = shows("operation", "kind", "id", "name")
 READING = ("read:content-details:confluence",)
 WRITING = ("read:content-details:confluence", "write:confluence-content")
@@ -86,10 +87,6 @@ def compare_versions(
     diff = "".join(unified_diff(old, new, names[0], names[1]))
     numbers = {"from": pages[0]["version"]["number"], "to": pages[1]["version"]["number"]}
     return numbers | {"diff": f"```diff\n{diff}```" if diff else "No difference in the text."}
-
-
-def _restriction_path(page_id: str) -> str:
-    return path("/wiki/rest/api/content/{page_id}/restriction", page_id=page_id)
 
 
 def _entries(restriction: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

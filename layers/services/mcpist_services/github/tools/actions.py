@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import DONE, DOWNLOADED, shows
-from mcpist.tools.declare.call import Call, given
+from mcpist.tools.declare.call import Call, given, path_template
 from mcpist.tools.declare.pasted import from_url
 from mcpist.tools.declare.undo import undone_by
 from mcpist_services.github.module import (
@@ -19,6 +19,7 @@ from mcpist_services.github.module import (
     repo_path,
 )
 
+_run_path = path_template("/repos/{owner}/{repo}/actions/runs/{run}")
 RUN = (
     "id",
     "name",
@@ -157,10 +158,6 @@ def dispatch_workflow(
     """Start a workflow by hand; the answer shows its run."""
     place = repo_path(owner, repo, "/actions/workflows/{workflow_id}/dispatches", workflow_id=workflow_id)
     return Call("POST", place, json=given(ref=ref, inputs=inputs, return_run_details=True))
-
-
-def _run_path(owner: str, repo: str, run: int, rest: str = "") -> str:
-    return repo_path(owner, repo, f"/actions/runs/{{run}}{rest}", run=run)
 
 
 CHECK_RUNS = shows(

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
+from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given, path_template
 from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist.tools.declare.undo import ToolChange, adds_each, restores, toggles, undone_by
 from mcpist_services.github.module import (
@@ -29,6 +29,8 @@ from mcpist_services.github.module import (
     repository_of,
 )
 
+_comment_path = path_template("/repos/{owner}/{repo}/issues/comments/{comment}")
+_issue_path = path_template("/repos/{owner}/{repo}/issues/{number}")
 ISSUE = ("number", "title", "state", "user.login as author", "labels[*].name as labels", "updated_at as updated")
 LISTED = (*ISSUE, "created_at as created", "html_url as url")
 FOUND = shows("owner", "repo", *LISTED, rows="items")
@@ -251,14 +253,6 @@ def add_labels(
 ) -> Call:
     """Put labels on an issue or a pull request, in addition to those that it has."""
     return Call("POST", _issue_path(owner, repo, issue_number, "/labels"), json={"labels": labels})
-
-
-def _comment_path(owner: str, repo: str, comment: int) -> str:
-    return repo_path(owner, repo, "/issues/comments/{comment}", comment=comment)
-
-
-def _issue_path(owner: str, repo: str, number: int, rest: str = "") -> str:
-    return repo_path(owner, repo, f"/issues/{{number}}{rest}", number=number)
 
 
 SUB_ISSUES = shows(

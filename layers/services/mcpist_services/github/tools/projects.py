@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path_template
 from mcpist.tools.declare.pasted import from_url
 from mcpist.tools.declare.undo import ToolChange, restores, row_where
 from mcpist_services.github.module import (
@@ -20,6 +20,9 @@ from mcpist_services.github.module import (
     repo_path,
     repository_of,
 )
+
+_projects_path = path_template("/{owner_type}/{owner}/projectsV2")
+
 
 # Projects belong to a person or an organization, not to a repository.
 READING, WRITING = ("read:project",), ("project",)
@@ -206,7 +209,3 @@ def update_project_item(
     """Set a field of an item of a project, such as its status."""
     place = _projects_path(owner_type, owner, "/{number}/items/{item}", number=project_number, item=item_id)
     return Call("PATCH", place, json={"fields": [{"id": field_id, "value": None if value == "none" else value}]})
-
-
-def _projects_path(owner_type: str, owner: str, rest: str = "", **parts: int) -> str:
-    return path(f"/{{owner_type}}/{{owner}}/projectsV2{rest}", owner_type=owner_type, owner=owner, **parts)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.declare.call import Call, changes, given
+from mcpist.tools.declare.call import Call, changes, given, path_template
 from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, undone_by, unless
 from mcpist_services.github.module import (
     CHANGED,
@@ -20,6 +20,7 @@ from mcpist_services.github.module import (
     repo_path,
 )
 
+pull_path = path_template("/repos/{owner}/{repo}/pulls/{number}")
 FILE = ("filename", "status", "additions", "deletions")
 PULL = ("number", "title", "state", "draft", "user.login as author", "head.ref as head", "base.ref as base")
 REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
@@ -215,11 +216,6 @@ def merge_pull(
     """Merge a pull request into its base branch. It stays merged; revert_commit takes its changes back."""
     fields = given(merge_method=merge_method, commit_title=commit_title, commit_message=commit_message, sha=sha)
     return Call("PUT", pull_path(owner, repo, pull_number, "/merge"), json=fields)
-
-
-def pull_path(owner: str, repo: str, number: int, rest: str = "") -> str:
-    """Return the path of a pull request, or of a part of one."""
-    return repo_path(owner, repo, f"/pulls/{{number}}{rest}", number=number)
 
 
 @github.reads(DOWNLOADED, "pulls/get")

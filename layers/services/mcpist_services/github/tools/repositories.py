@@ -202,6 +202,13 @@ def _at(kind: str, place: str) -> dict[str, From]:
     return {"ref": lambda change: f"{place}/{change.arguments[kind]}"}
 
 
+def _create_ref(owner: str, repo: str, ref: str, source: str | None) -> Calls:
+    """Create a ref at the head of another, at that of the default branch without one, or at a commit."""
+    head = yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=(source or "HEAD").split("/")))
+    body = {"ref": ref, "sha": head.json["sha"]}
+    return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
+
+
 @github.writes(shows("ref", "object.sha as sha"), "git/create-ref", undo=_created_ref("tag", "tags"))
 def create_tag(
     owner: Owner,
@@ -210,9 +217,7 @@ def create_tag(
     ref: Annotated[Ref | None, "The commit or branch that it names; the default branch if left out, e.g. main"] = None,
 ) -> Calls:
     """Tag a commit; to publish notes with it use create_release."""
-    head = yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=(ref or "HEAD").split("/")))
-    body = {"ref": f"refs/tags/{tag}", "sha": head.json["sha"]}
-    return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
+    return _create_ref(owner, repo, f"refs/tags/{tag}", ref)
 
 
 @github.destroys(DONE, "git/delete-ref", undo=_deleted_ref("tag", "tags", "ref"))
@@ -241,9 +246,7 @@ def create_branch(
     ] = None,
 ) -> Calls:
     """Create a branch from the head of another, or from a commit."""
-    head = yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=(source or "HEAD").split("/")))
-    body = {"ref": f"refs/heads/{branch}", "sha": head.json["sha"]}
-    return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
+    return _create_ref(owner, repo, f"refs/heads/{branch}", source)
 
 
 @github.destroys(DONE, "git/delete-ref", undo=_deleted_ref("branch", "heads", "source"))

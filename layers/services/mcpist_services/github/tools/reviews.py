@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from pydantic import Field, with_config
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, given
+from mcpist.tools.declare.call import Call, given, path_template
 from mcpist.tools.declare.pasted import from_url
 from mcpist.tools.declare.undo import row_where, undone_by, unless
 from mcpist_services.github.module import (
@@ -22,6 +22,7 @@ from mcpist_services.github.module import (
 )
 from mcpist_services.github.tools.pulls import pull_path
 
+_review_path = path_template("/repos/{owner}/{repo}/pulls/{number}/reviews/{review}")
 REVIEW = ("id", "user.login as author", "state", "submitted_at as submitted", "body")
 
 
@@ -105,10 +106,6 @@ def submit_review(
 def delete_pending_review(owner: Owner, repo: Repo, pull_number: IssueNumber, review_id: ReviewId) -> Call:
     """Discard a pending review with its comments."""
     return Call("DELETE", _review_path(owner, repo, pull_number, review_id))
-
-
-def _review_path(owner: str, repo: str, number: int, review: int) -> str:
-    return repo_path(owner, repo, "/pulls/{number}/reviews/{review}", number=number, review=review)
 
 
 ReviewComment = Annotated[

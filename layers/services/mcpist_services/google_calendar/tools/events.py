@@ -8,7 +8,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment, When
-from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path
+from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path_template
 from mcpist.tools.declare.undo import ToolChange, restores, undone_by, unless
 from mcpist_services.google_calendar.fields import (
     Attendees,
@@ -28,6 +28,10 @@ from mcpist_services.google_calendar.fields import (
     write_query,
 )
 from mcpist_services.google_calendar.module import PAGES, READING_EVENTS, CalendarId, EventId, google_calendar
+
+_events_path = path_template("/calendars/{calendar_id}/events")
+_event_path = path_template("/calendars/{calendar_id}/events/{event_id}")
+
 
 # An event has a time, or is all day and has dates.
 EVENT = ("id", "summary", "start.dateTime|start.date as start", "end.dateTime|end.date as end", "status")
@@ -307,11 +311,3 @@ def move_event(
 def delete_event(event_id: EventId, calendar_id: CalendarId = "primary", send_updates: Notified = "all") -> Call:
     """Delete an event, or with a series' id all its occurrences."""
     return Call("DELETE", _event_path(calendar_id, event_id), {"sendUpdates": send_updates})
-
-
-def _events_path(calendar_id: str, rest: str = "") -> str:
-    return path(f"/calendars/{{calendar_id}}/events{rest}", calendar_id=calendar_id)
-
-
-def _event_path(calendar_id: str, event_id: str, rest: str = "") -> str:
-    return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
-from mcpist.tools.declare.call import Call, changes, comma_separated, given, path
+from mcpist.tools.declare.call import Call, changes, comma_separated, given, path, path_template
 from mcpist.tools.declare.pasted import from_url
 from mcpist.tools.declare.undo import restores, undone_by
 from mcpist_services.jira.fields import LIST_FIELDS, other_fields
@@ -26,6 +26,7 @@ from mcpist_services.jira.module import (
 )
 from mcpist_services.jira.undoing import FORMER_SPRINTS
 
+_sprint_path = path_template("/rest/agile/1.0/sprint/{sprint_id}")
 BOARDS = shows("id", "name", "type", "location.projectKey as project", "page_url as url", rows="values")
 AGILE = offset_paging(max_size=50)
 BACKLOG = offset_paging(max_size=50, extra_columns=other_fields)
@@ -213,7 +214,3 @@ def delete_sprint(sprint_id: Sprint) -> Call:
 
 def _change(sprint_id: int, body: dict[str, str]) -> Call:
     return Call("POST", _sprint_path(sprint_id), json=body)
-
-
-def _sprint_path(sprint_id: int) -> str:
-    return path("/rest/agile/1.0/sprint/{sprint_id}", sprint_id=sprint_id)

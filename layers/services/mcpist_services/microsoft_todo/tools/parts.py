@@ -5,11 +5,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, changes, given
+from mcpist.tools.declare.call import Call, changes, given, path_template
 from mcpist.tools.declare.undo import restores, row_where, undone_by
 from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, microsoft_todo
 from mcpist_services.microsoft_todo.tools.tasks import task_path
 
+_step_path = path_template("/me/todo/lists/{list_id}/tasks/{task_id}/checklistItems/{step}")
 STEP = ("id", "displayName as name", "isChecked as is_checked")
 
 
@@ -138,7 +139,3 @@ def delete_link(
 ) -> Call:
     """Remove a link of a task."""
     return Call("DELETE", task_path(list_id, task_id, "/linkedResources/{link}", link=link_id))
-
-
-def _step_path(list_id: str, task_id: str, step: str) -> str:
-    return task_path(list_id, task_id, "/checklistItems/{step}", step=step)

@@ -9,11 +9,12 @@ from pydantic import Field, WrapValidator
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Day, When, times_in_query
-from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path_template
 from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, undone_by, unless
 from mcpist_services.microsoft_todo.fields import FIELDS, Repetition, document, times
 from mcpist_services.microsoft_todo.module import ListId, TaskId, Timezone, list_path, microsoft_todo
 
+task_path = path_template("/me/todo/lists/{list_id}/tasks/{task_id}")
 TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
 CHANGED = shows("id", "title", "status")
 TASK_DETAILS = shows(
@@ -194,11 +195,6 @@ def complete_task(list_id: ListId, task_id: TaskId) -> Call:
 def delete_task(list_id: ListId, task_id: TaskId) -> Call:
     """Delete a task."""
     return Call("DELETE", task_path(list_id, task_id))
-
-
-def task_path(list_id: str, task_id: str, rest: str = "", **parts: str) -> str:
-    """Return the path of a task, or of a part of one."""
-    return path(f"/me/todo/lists/{{list_id}}/tasks/{{task_id}}{rest}", list_id=list_id, task_id=task_id, **parts)
 
 
 def timezone_header(timezone: str | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from mcpist.files.content import ContentArgument, FileContent
 from mcpist.markdown.reader import read
 from mcpist.markdown.writer import write
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.declare.call import Call, Calls, FilePart, PartialList, Work, path
+from mcpist.tools.declare.call import Call, Calls, FilePart, PartialList, Work, path, path_template
 from mcpist.tools.declare.undo import restores, undone_by, unless
 from mcpist_services.notion.block_reading import tree_of
 from mcpist_services.notion.block_requests import BlockChunk, append, check_size, chunks_of, read_blocks
@@ -18,6 +18,7 @@ from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, 
 from mcpist_services.notion.rich_text import Json
 from mcpist_services.notion.undoing import APPENDED, RESTORED_BLOCK
 
+_block_path = path_template("/v1/blocks/{block_id}")
 BLOCK = shows("id", "type", "in_trash")
 MAX_CHILD_REQUESTS = 10
 POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
@@ -120,10 +121,6 @@ def update_block(
 def delete_block(block_id: Block) -> Call:
     """Move one block, with those nested in it, to the trash."""
     return Call("DELETE", _block_path(block_id))
-
-
-def _block_path(block_id: str) -> str:
-    return path("/v1/blocks/{block_id}", block_id=block_id)
 
 
 def _append(block_id: str, chunks: list[BlockChunk], position: Json | None) -> Calls:

@@ -9,7 +9,7 @@ from pydantic import Field, with_config
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, Work, given, path
+from mcpist.tools.declare.call import Call, Calls, Work, given, path_template
 from mcpist.tools.declare.undo import Undo, compares, undone_by
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.block_requests import MAX_LIST_ITEMS, read_blocks, read_page
@@ -31,6 +31,7 @@ from mcpist_services.notion.module import (
 from mcpist_services.notion.rich_text import Json
 from mcpist_services.notion.undoing import former_page, former_parent, former_text, page_fields
 
+_page_path = path_template("/v1/pages/{page_id}")
 _MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
 MAX_PROPERTY_PAGES = 50
 WRITTEN = shows("id", "url")
@@ -243,10 +244,6 @@ def move_page(page_id: Page, parent_page_id: ParentPage = None, data_source_id: 
 def trash_page(page_id: Page) -> Call:
     """Move a page with its content to the trash. update_page can restore it."""
     return Call("PATCH", _page_path(page_id), json={"in_trash": True})
-
-
-def _page_path(page_id: str, rest: str = "", **parts: str) -> str:
-    return path(f"/v1/pages/{{page_id}}{rest}", page_id=page_id, **parts)
 
 
 def _emoji(icon: str | None) -> Json | None:

@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path_template
 from mcpist_services.notion.module import PAGE, DataSourceId, Title, ViewId, notion, source_path
 from mcpist_services.notion.tools.databases import Database, Filter, Sorts
 
+_view_path = path_template("/v1/views/{view_id}")
 MAX_VIEWS = 25
 VIEW = shows("id", "name", "type", "data_source_id", "filter", "sorts", "url")
 
@@ -47,7 +48,3 @@ def create_view(
     database = (yield Call("GET", source_path(data_source_id))).json["parent"]["database_id"]
     body = {"database_id": database, "data_source_id": data_source_id, "name": name, "type": type}
     return Call("POST", "/v1/views", json=body | given(filter=filter, sorts=sorts))
-
-
-def _view_path(view_id: str) -> str:
-    return path("/v1/views/{view_id}", view_id=view_id)

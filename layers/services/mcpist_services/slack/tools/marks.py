@@ -1,6 +1,6 @@
 """Reactions and pins."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
@@ -30,23 +30,20 @@ def list_pins(channel: ChannelId) -> Calls:
     return [_pin(item) for item in answer.json["items"]]
 
 
-_ITEM = row_where("ts", "arguments.ts", rows="messages")
-
-
-def _message(found: Json, change: ToolChange) -> Json:
-    """Return the message of a reaction: a reaction is its person's own, so nobody else can change it."""
-    return {"ts": (_ITEM(found, change) or {}).get("ts")}
-
-
-def _same(change: ToolChange) -> Json:
-    return change.given("ts")
+# A reaction is its person's own: nobody else can change it, so only its message must still be there.
+_OPPOSITE: dict[str, Any] = {
+    "read": "list_replies",
+    "select": row_where("ts", "arguments.ts", rows="messages"),
+    "fields": "ts",
+    "after": lambda change: change.given("ts"),
+}
 
 
 @slack.writes(
     DONE,
     "reactions.add",
     scopes=("reactions:write",),
-    undo=undone_by("remove_reaction(channel, ts, emoji)", read="list_replies", state=_message, after=_same),
+    undo=undone_by("remove_reaction(channel, ts, emoji)", **_OPPOSITE),
 )
 def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """React to a message with an emoji."""
@@ -57,7 +54,7 @@ def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     DONE,
     "reactions.remove",
     scopes=("reactions:write",),
-    undo=undone_by("add_reaction(channel, ts, emoji)", read="list_replies", state=_message, after=_same),
+    undo=undone_by("add_reaction(channel, ts, emoji)", **_OPPOSITE),
 )
 def remove_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """Remove your reaction from a message."""

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, NotUndoable
-from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
+from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path, path_template
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo
 from mcpist_services.supabase.module import ROWS, Limit, Name, ProjectRef, supabase
 from mcpist_services.supabase.rows import call_function, conditions, read_page, same_keys, with_preferences, write_rows
 
+_table_path = path_template("/rest/v1/{table}")
 INSERTS: tuple[dict[str, Any], ...] = (
     {},
     {"upsert": True, "on_conflict": ["email"], "returning": ["id"], "schema": "public"},
@@ -95,10 +96,6 @@ def _first(rows: Any, _: ToolChange) -> dict[str, Any]:
     return {"row": rows[0] if rows else None}
 
 
-def _first_written(change: ToolChange) -> dict[str, Any]:
-    return _first(change.answer, change)
-
-
 def _insert_again(change: ToolChange) -> Iterable[ToolCall]:
     if len(change.before) >= MAX_ITEMS:
         raise NotUndoable(tool=change.tool, problem="more rows were deleted than one read shows")
@@ -109,9 +106,7 @@ def _insert_again(change: ToolChange) -> Iterable[ToolCall]:
     ROWS,
     "insert",
     uses=INSERTS,
-    undo=Undo(
-        calls=_delete_again, read="select", target=_first_inserted, state=_first, after=_first_written, creates=True
-    ),
+    undo=Undo(calls=_delete_again, read="select", target=_first_inserted, state=_first, creates=True),
 )
 def insert(
     project_ref: ProjectRef,
@@ -167,7 +162,7 @@ def _but(row: Mapping[str, Any], columns: Collection[str]) -> list[Any]:
     ROWS,
     "update",
     idempotent=True,
-    undo=Undo(calls=_former_rows, read="select", target=_updated, state=_first, after=_first_written),
+    undo=Undo(calls=_former_rows, read="select", target=_updated, state=_first),
 )
 def update(
     project_ref: ProjectRef,
@@ -214,10 +209,6 @@ def rpc(
     """Call a function of the database with the project's public key; it may change what row level security allows."""
     place = path("/rest/v1/rpc/{function}", function=function)
     return call_function(project_ref, Call("POST", place, json=args or {}, headers=_schema_header("content", schema)))
-
-
-def _table_path(table: str) -> str:
-    return path("/rest/v1/{table}", table=table)
 
 
 def _schema_header(kind: str, schema: str | None) -> dict[str, str]:
