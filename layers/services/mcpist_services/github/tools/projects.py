@@ -99,14 +99,14 @@ def _with_page(project: Any, _: Any) -> dict[str, Any]:
 
 def _with_values(item: Any, _: Any) -> dict[str, Any]:
     """Return the repository of an item, and the values of its fields by their names."""
-    values = {field["name"]: _plain(field.get("value")) for field in item.get("fields") or []}
+    values = {field["name"]: _held(field.get("value"), "raw", "name", "title") for field in item.get("fields") or []}
     return {"row": {"values": values}, **repository_of((item.get("content") or {}).get("repository_url"))}
 
 
-def _plain(value: Any) -> Any:
-    """Return the readable text of a field's value, whose rich forms have it as `raw`, `name` or `title`."""
+def _held(value: Any, *words: str) -> Any:
+    """Return a field's plain value, which its rich forms hold under the first of these words that they have."""
     while isinstance(value, dict):
-        value = next((value[word] for word in ("raw", "name", "title") if word in value), None)
+        value = next((value[word] for word in words if word in value), None)
     return value
 
 
@@ -154,9 +154,7 @@ def _field_of(items: Any, change: ToolChange) -> Any:
 
 def _raw_value(field: Any) -> Any:
     """Return a field's value as update_project_item takes it: an option or iteration by its id."""
-    value = field.get("value")
-    while isinstance(value, dict):
-        value = next((value[word] for word in ("id", "raw", "title") if word in value), None)
+    value = _held(field.get("value"), "id", "raw", "title")
     return "none" if value is None else value
 
 
