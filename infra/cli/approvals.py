@@ -8,13 +8,17 @@ from typer import Argument, Option
 from infra.cli.document import CommandResult
 from infra.cli.options import command_group
 from infra.cli.rest_client import Access, part
-from infra.cli.rest_commands import shows, to_result
+from infra.cli.rest_commands import one_request, to_result
 from infra.cli.table import render_table
 
 APPROVAL_ID = Argument(metavar="ID", help="The approval's id.")
 
+APPROVAL = "/v1/approvals/{}"
+
 approvals = command_group()
-approvals.command("show", help="Show an approval with what it destroys.")(shows("/v1/approvals", APPROVAL_ID, own=True))
+approvals.command("show", help="Show an approval with what it destroys.")(
+    one_request("GET", APPROVAL, APPROVAL_ID, own=True)
+)
 
 
 @approvals.command("list")
@@ -44,10 +48,9 @@ def decline(
     return to_result(access.session(own=True).request("POST", path, json={"reason": reason}))
 
 
-@approvals.command("cancel")
-def cancel(access: Access, approval: Annotated[str, APPROVAL_ID]) -> CommandResult:
-    """Cancel your own request."""
-    return to_result(access.session(own=True).request("POST", f"/v1/approvals/{part(approval)}/cancel"))
+approvals.command("cancel", help="Cancel your own request.")(
+    one_request("POST", f"{APPROVAL}/cancel", APPROVAL_ID, own=True)
+)
 
 
 @approvals.command("notify")

@@ -8,12 +8,13 @@ from typer import Argument, Option
 from infra.cli.document import CommandError, CommandResult, in_words
 from infra.cli.options import DryRun, Items, command_group, given, items, text_of
 from infra.cli.rest_client import Access, part
-from infra.cli.rest_commands import shows, switches, to_result
+from infra.cli.rest_commands import one_request, to_result
 from infra.cli.stored_secrets import parse_app
 from infra.cli.table import render_table
 from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.visible_text import visible
 
+MODULE_PATH, TOOL_PATH = "/v1/modules/{}", "/v1/tools/{}"
 MODULE = Argument(metavar="MODULE", help="The module's name.")
 TOOL = Argument(metavar="TOOL", help="The tool's name: tracker.list_items or tracker-list-items.")
 ModuleName = Annotated[str, MODULE]
@@ -23,6 +24,7 @@ Disabled = Annotated[bool | None, Option("--enabled/--disabled", help="Only thos
 
 module = command_group()
 tool = command_group()
+ON, OFF = {"enabled": True}, {"enabled": False}
 _COLUMNS = ("name", "verdict", "message", "changedBy", "remedy")
 
 
@@ -40,7 +42,7 @@ def list_modules(access: Access, category: Category = None, tag: Tag = None, ena
 
 
 module.command("show", help="Show a registered module, and which of its tools wait for approval.")(
-    shows("/v1/modules", MODULE)
+    one_request("GET", MODULE_PATH, MODULE)
 )
 
 
@@ -122,17 +124,14 @@ def set_app(
 
 
 module.command("enable", help="Switch a module on for the whole organization.")(
-    switches("/v1/modules", MODULE, enabled=True)
+    one_request("PATCH", MODULE_PATH, MODULE, "dry_run", body=ON)
 )
 module.command("disable", help="Switch a module off for the whole organization.")(
-    switches("/v1/modules", MODULE, enabled=False)
+    one_request("PATCH", MODULE_PATH, MODULE, "dry_run", body=OFF)
 )
-
-
-@module.command("remove")
-def remove_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
-    """Remove a registered module, with the accounts that people connected for it."""
-    return to_result(access.session().change("DELETE", f"/v1/modules/{part(name)}", dry_run=dry_run))
+module.command("remove", help="Remove a registered module, with the accounts that people connected for it.")(
+    one_request("DELETE", MODULE_PATH, MODULE, "dry_run")
+)
 
 
 @tool.command("list")
@@ -159,7 +158,7 @@ def list_tools(
 
 
 tool.command("show", help="Show a tool with its parameters, examples and the state of its account.")(
-    shows("/v1/tools", TOOL, own=True)
+    one_request("GET", TOOL_PATH, TOOL, own=True)
 )
 
 
@@ -171,9 +170,11 @@ def search_tools(access: Access, query: Annotated[str, Argument(metavar="TASK")]
     return CommandResult(metadata=found, drawing=render_table(("score", "name", "what it does"), rows))
 
 
-tool.command("enable", help="Switch a tool on for the whole organization.")(switches("/v1/tools", TOOL, enabled=True))
+tool.command("enable", help="Switch a tool on for the whole organization.")(
+    one_request("PATCH", TOOL_PATH, TOOL, "dry_run", body=ON)
+)
 tool.command("disable", help="Switch a tool off for the whole organization.")(
-    switches("/v1/tools", TOOL, enabled=False)
+    one_request("PATCH", TOOL_PATH, TOOL, "dry_run", body=OFF)
 )
 
 

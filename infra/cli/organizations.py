@@ -17,7 +17,7 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.grant_transfer import StoredAccounts
 from infra.cli.options import MASKS, DryRun, Items, Target, WithGrants, command_group, given, items, text_of
 from infra.cli.rest_client import Access
-from infra.cli.rest_commands import dump, to_result
+from infra.cli.rest_commands import dump, one_request, to_result
 from infra.cli.restored_organization import restore_organization
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
@@ -37,10 +37,9 @@ NAME = Option(metavar="NAME", help="The organization's name, for people.")
 org = command_group()
 
 
-@org.command("list")
-def list_organizations(access: Access) -> CommandResult:
-    """List your organizations, with your user id and roles in each."""
-    return to_result(access.session().get("/v1/organizations"))
+org.command("list", help="List your organizations, with your user id and roles in each.")(
+    one_request("GET", "/v1/organizations")
+)
 
 
 @org.command("create")

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 from infra.cli.document import CommandResult
-from infra.cli.options import MASKS, Items, WithGrants, command_group, given, items
+from infra.cli.options import MASKS, Items, command_group, given, items
 from infra.cli.rest_client import Access, part
-from infra.cli.rest_commands import changes, creates, previews, removes, shows, shows_all
+from infra.cli.rest_commands import CHANGE, one_request, previews
 from infra.cli.table import render_table
 from mcpist.caller import AnswerFormat
 
+USER, ROLE = "/v1/users/{}", "/v1/roles/{}"
 USER_ID = Argument(metavar="ID", help="The user's id.")
 ROLE_ID = Argument(metavar="ID", help="The role's id.")
 NAME = Option(metavar="NAME", help="The user's name, for people.")
@@ -38,13 +39,6 @@ class UserOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedUserOptions(UserOptions):
-    """The fields of a user, and whether one who becomes another person loses the connected accounts."""
-
-    with_grants: WithGrants = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NewUserOptions(UserOptions):
     """The fields of a new user, of which three have no default."""
 
@@ -55,14 +49,14 @@ class NewUserOptions(UserOptions):
 
 
 user = command_group()
-user.command("list", help="List the users.")(shows_all("/v1/users"))
-user.command("create", help="Add a user.")(creates("/v1/users", NewUserOptions))
+user.command("list", help="List the users.")(one_request("GET", "/v1/users", paged=True))
+user.command("create", help="Add a user.")(one_request("POST", "/v1/users", None, "dry_run", fields=NewUserOptions))
 user.command("set", help="Change a user: only what is named changes.")(
-    changes("/v1/users", USER_ID, ChangedUserOptions)
+    one_request("PATCH", USER, USER_ID, "with_grants", "dry_run", fields=UserOptions)
 )
-user.command("show", help="Show a user.")(shows("/v1/users", USER_ID))
+user.command("show", help="Show a user.")(one_request("GET", USER, USER_ID))
 user.command("preview", help="Show the tools that a user sees.")(previews("user", USER_ID))
-user.command("remove", help="Remove a user.")(removes("/v1/users", USER_ID))
+user.command("remove", help="Remove a user.")(one_request("DELETE", USER, USER_ID, *CHANGE))
 
 
 @user.command("invite")
@@ -127,9 +121,11 @@ class NewRoleOptions(RoleOptions):
 
 
 role = command_group()
-role.command("list", help="List the roles.")(shows_all("/v1/roles"))
-role.command("create", help="Add a role.")(creates("/v1/roles", NewRoleOptions))
-role.command("set", help="Change a role: only what is named changes.")(changes("/v1/roles", ROLE_ID, RoleOptions))
-role.command("show", help="Show a role and the users who have it.")(shows("/v1/roles", ROLE_ID))
+role.command("list", help="List the roles.")(one_request("GET", "/v1/roles", paged=True))
+role.command("create", help="Add a role.")(one_request("POST", "/v1/roles", None, "dry_run", fields=NewRoleOptions))
+role.command("set", help="Change a role: only what is named changes.")(
+    one_request("PATCH", ROLE, ROLE_ID, "dry_run", fields=RoleOptions)
+)
+role.command("show", help="Show a role and the users who have it.")(one_request("GET", ROLE, ROLE_ID))
 role.command("preview", help="Show the tools that a user with only this role sees.")(previews("role", ROLE_ID))
-role.command("remove", help="Remove a role that no user has.")(removes("/v1/roles", ROLE_ID))
+role.command("remove", help="Remove a role that no user has.")(one_request("DELETE", ROLE, ROLE_ID, *CHANGE))

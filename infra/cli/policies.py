@@ -7,7 +7,7 @@ from typer import Argument, Option
 from infra.cli.document import CommandResult
 from infra.cli.options import DryRun, Items, command_group, given, items, text_of
 from infra.cli.rest_client import Access
-from infra.cli.rest_commands import to_result
+from infra.cli.rest_commands import one_request, to_result
 
 policy = command_group()
 
@@ -39,10 +39,9 @@ def set_policies(
     return to_result(session.change("PUT", "/v1/policies", body, dry_run=dry_run))
 
 
-@policy.command("remove")
-def remove_policies(access: Access, dry_run: DryRun = False) -> CommandResult:
-    """Remove all policies: then only roles decide."""
-    return to_result(access.session().change("DELETE", "/v1/policies", dry_run=dry_run))
+policy.command("remove", help="Remove all policies: then only roles decide.")(
+    one_request("DELETE", "/v1/policies", None, "dry_run")
+)
 
 
 @policy.command("templates")

@@ -1,8 +1,9 @@
 """Commands that are one request of the REST API, whose options are the fields of its body and whose result is YAML."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import yaml
@@ -17,51 +18,39 @@ MAX_SHOWN_TOOLS = 10  # of those that a change gives or takes; of more a termina
 
 type Command = Callable[..., CommandResult]
 
-
-def shows_all(path: str) -> Command:
-    """Return the command that shows all that a path lists."""
-
-    def show_all(access: Access) -> CommandResult:
-        return to_result(access.session().everything(path))
-
-    return show_all
+OPTIONS = {"dry_run": DryRun, "with_grants": WithGrants}
+CHANGE = tuple(OPTIONS)
+"""The options of a change that can take accounts from people."""
 
 
-def shows(path: str, argument: Any, *, own: bool = False) -> Command:
-    """Return the command that shows the thing of a name; with `own` beside an `up` as its user sees it."""
+def one_request(
+    method: str,
+    path: str,
+    argument: Any = None,
+    *options: str,
+    fields: type[Any] | None = None,
+    body: Mapping[str, Any] | None = None,
+    own: bool = False,
+    paged: bool = False,
+) -> Command:
+    """Return the command that is one request; `{}` in the path is its argument.
 
-    def show(access: Access, name: str = argument) -> CommandResult:
-        return to_result(access.session(own=own).get(f"{path}/{part(name)}"))
+    The fields of the dataclass `fields` are options: those that are given are the body. The `options` are names of
+    OPTIONS. With `own` beside an `up` its user acts; what is `paged` is read to the last page.
+    """
 
-    return show
+    def run(access: Access, name_or_id: str = "", named: Any = None, **how: bool) -> CommandResult:
+        session, place = access.session(own=own), path.format(part(name_or_id))
+        content = given(**asdict(named)) if named else body
+        return to_result(session.everything(place) if paged else session.change(method, place, content, **how))
 
-
-def creates(path: str, fields: type[Any]) -> Command:
-    """Return the command that adds a thing to a path; its options are the fields of a dataclass."""
-
-    # typer reads the options from the annotation, which is a variable for mypy.
-    def create(access: Access, named: fields, dry_run: DryRun = False) -> CommandResult:  # type: ignore[valid-type]
-        return to_result(access.session().change("POST", path, given(**asdict(named)), dry_run=dry_run))
-
-    return create
-
-
-def changes(path: str, argument: Any, fields: type[Any]) -> Command:
-    """Return the command that changes of a thing only the fields that are named."""
-
-    def change(
-        access: Access,
-        name_or_id: str = argument,
-        *,
-        named: fields,  # type: ignore[valid-type]
-        dry_run: DryRun = False,
-    ) -> CommandResult:
-        target, body = f"{path}/{part(name_or_id)}", given(**asdict(named))
-        with_grants = bool(body.pop("with_grants", False))
-        changed = access.session().change("PATCH", target, body, dry_run=dry_run, with_grants=with_grants)
-        return to_result(changed)
-
-    return change
+    kinds = {"access": Access} | ({"name_or_id": Annotated[str, argument]} if argument else {})
+    kinds |= {"named": fields} if fields else {}
+    places = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in kinds.items()]
+    places += [Parameter(name, Parameter.KEYWORD_ONLY, annotation=OPTIONS[name], default=False) for name in options]
+    # typer reads the options from the signature.
+    run.__signature__ = Signature(places)  # type: ignore[attr-defined]
+    return run
 
 
 def previews(noun: str, argument: Any) -> Command:
@@ -74,28 +63,6 @@ def previews(noun: str, argument: Any) -> Command:
         return to_preview({noun: name, **found})
 
     return preview
-
-
-def switches(path: str, argument: Any, *, enabled: bool) -> Command:
-    """Return the command that switches a thing on or off for the whole organization."""
-
-    def switch(access: Access, name: str = argument, dry_run: DryRun = False) -> CommandResult:
-        target = f"{path}/{part(name)}"
-        return to_result(access.session().change("PATCH", target, {"enabled": enabled}, dry_run=dry_run))
-
-    return switch
-
-
-def removes(path: str, argument: Any) -> Command:
-    """Return the command that removes a user or a role, and their accounts if that is said."""
-
-    def remove(
-        access: Access, name: str = argument, dry_run: DryRun = False, with_grants: WithGrants = False
-    ) -> CommandResult:
-        target = f"{path}/{part(name)}"
-        return to_result(access.session().change("DELETE", target, dry_run=dry_run, with_grants=with_grants))
-
-    return remove
 
 
 def to_result(facts: dict[str, Any]) -> CommandResult:
