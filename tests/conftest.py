@@ -10,7 +10,8 @@ import boto3
 import pytest
 
 from infra.local.login import LocalLogin
-from infra.local.template import REGION, Template, read_template
+from infra.local.names import REGION
+from infra.local.template import Template, read_template
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist_services import NAMES

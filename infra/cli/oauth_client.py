@@ -17,6 +17,7 @@ from infra.cli import login_store
 from infra.cli.document import CommandError
 from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
+from mcpist.loopback import is_loopback_url
 from mcpist.oauth.pkce import challenge_of
 from mcpist.strict_json import json_object
 
@@ -26,7 +27,6 @@ LOGIN_MARGIN_SECONDS = 60
 USEFUL_SCOPES = ("openid", "offline_access")
 # The port of a client that was given its id: its address must be registered. Others register the address that is used.
 REGISTERED_PORT = 8787
-_LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ def _first_document(urls: Any) -> dict[str, Any]:
 
 def _secure(url: str, *, required: bool = True) -> str:
     """Return a URL to which a secret may be sent: over TLS, or on this machine."""
-    place = urlsplit(url)
-    if place.scheme == "https" or (place.scheme == "http" and place.hostname in _LOOPBACK_HOSTS):
+    scheme = urlsplit(url).scheme
+    if scheme == "https" or (scheme == "http" and is_loopback_url(url)):
         return url
     if required:
         raise _unusable(url or "the login's server", "only https is accepted, and http on this machine")

@@ -1,26 +1,16 @@
 """Pointing core at the stack that a command acts on."""
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from infra.cli.document import CommandError
 from infra.cli.options import Target
 from infra.cli.stacks import last_up
+from infra.local.environment import STORES, TABLES, environment
 from mcpist.aws import clients
 from mcpist.batch.machine.definition import stack_prefix
-from mcpist.memory import forget_all
 
-# The environment variables that core reads, and the resources of the stack whose names they hold.
-TABLES = {
-    "LEDGER_TABLE": "Ledger",
-    "DIRECTORY_TABLE": "Directory",
-    "GRANTS_TABLE": "Grants",
-    "AUDIT_TABLE": "Audit",
-}
-# Those that only the commands about a whole organization need.
-STORES = {"EVENTS_TABLE": "Events", "LOGINS_TABLE": "Logins", "SEALS_TABLE": "Seals", "FILES_BUCKET": "FilesBucket"}
 RESOURCES = {**TABLES, **STORES, "TOKEN_BROKER": "TokenBrokerFunctionAliaslive"}
 
 
@@ -31,20 +21,6 @@ def organization_of(target: Target, organization: str | None) -> str:
     if target.deployed:
         raise CommandError("VALIDATION_ERROR", "No organization was named.", "Name one with --organization.")
     return str(last_up("name one with --organization")["organization"])
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables of this process, and restore all of them afterwards."""
-    before = dict(os.environ)
-    try:
-        os.environ.update(variables)
-        forget_all()
-        yield
-    finally:
-        os.environ.clear()
-        os.environ |= before
-        forget_all()
 
 
 @contextmanager

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.cli.target import STORES, TABLES
+from infra.cli.whole_file import ONLY_OWNER, write_whole
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
 from infra.local.deployment import LocalDeployment
+from infra.local.environment import STORES, TABLES
 from infra.local.names import PSEUDO, STACK
 from mcpist.batch.machine.definition import stack_prefix
 
@@ -60,11 +61,8 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
 @contextmanager
 def recorded(deployment: LocalDeployment, path: Path) -> Iterator[None]:
     """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The facts hold tokens: a file that is already there could be open to others, so it is made anew.
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({**facts_of(deployment), "pid": os.getpid(), "deployment": _deployment(deployment)}, file)
+    facts = {**facts_of(deployment), "pid": os.getpid(), "deployment": _deployment(deployment)}
+    write_whole(path, json.dumps(facts), mode=ONLY_OWNER)  # it holds tokens
     try:
         yield
     finally:

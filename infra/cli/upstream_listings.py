@@ -1,6 +1,5 @@
 """The tools of a file's servers as they are listed, as the stack has stored them, and as they were approved."""
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,8 +11,9 @@ from typing import Any
 
 from infra.cli.options import Target
 from infra.cli.stacks import is_up
-from infra.cli.target import environment, opened
+from infra.cli.target import opened
 from infra.local.additions import tool_path
+from infra.local.environment import environment
 from infra.source import ROOT
 from mcpist.aws import clients
 from mcpist.errors import McpistError
@@ -85,7 +85,8 @@ def fetch_listings(
 ) -> dict[str, ListingResult]:
     """List the tools of servers, all at once; only an `embedded` stack may use loopback. Child processes are ended."""
     with (
-        environment({"LOCAL_SERVICES": "on" if embedded else "off"}),
+        # The PATH is that of a local deployment's functions: a server runs here and there with the same commands.
+        environment({"LOCAL_SERVICES": "on" if embedded else "off", "PATH": tool_path()}),
         stdio_servers() as ask,
         closing(Upstreams(servers, ask)) as upstreams,
         ThreadPoolExecutor(len(servers) or 1) as pool,
@@ -162,8 +163,6 @@ def _answer(upstreams: Upstreams, name: str, server: UpstreamServer, secrets: Ma
 @contextmanager
 def stdio_servers() -> Iterator[Ask]:
     """Start the servers that are asked for, with this command's HOME and folder, and end them with the context."""
-    # As the functions of a local deployment have it: a server runs here and there with the same commands.
-    os.environ["PATH"] = tool_path()
     sys.path.insert(0, str(FUNCTIONS))
     from program_runner.sessions import Sessions  # the functions are no packages of this environment
 

@@ -1,6 +1,5 @@
 """A complete deployment on one machine: the embedded AWS, a login, and the organization of the demo."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 from infra.local.additions import compiled_apis, local_programs, tool_path
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
+from infra.local.environment import STORES, TABLES, environment
 from infra.local.interrupted import continue_batches
 from infra.local.login import LocalLogin, Person
 from infra.local.server import listen
@@ -19,7 +19,6 @@ from infra.local.state import State
 from infra.local.upstream_file import UpstreamFile
 from infra.local.zygote import SMALL_LOOP_VARIABLE
 from infra.source import ROOT
-from mcpist.memory import forget_all
 from mcpist_services import NAMES
 
 LOGIN_CLIENT = "mcpist"
@@ -32,12 +31,7 @@ ONE_MACHINE = {"OrganizationConcurrency": "20"}
 """The requests and steps of an organization that two cores serve beside another one's."""
 
 type Report = Callable[[str], None]
-TABLES = {
-    "DIRECTORY_TABLE": "Directory",
-    "LEDGER_TABLE": "Ledger",
-    "AUDIT_TABLE": "Audit",
-    "FILES_BUCKET": "FilesBucket",
-}
+OPERATED = ("DIRECTORY_TABLE", "LEDGER_TABLE", "AUDIT_TABLE", "FILES_BUCKET")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,20 +214,7 @@ def _follow(documents: DocumentFolder, aws: EmbeddedAws) -> None:
 
 @contextmanager
 def operating(aws: EmbeddedAws, **more: str) -> Iterator[None]:
-    """Point core's settings and clients at the embedded AWS, with `more` variables, and restore them afterwards.
-
-    Other variables stay untouched meanwhile: moto reads one in its threads.
-    """
-    wanted = aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()} | more
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ |= wanted
-    forget_all()
-    try:
+    """Point core's settings and clients at the embedded AWS, with `more` variables, and restore them afterwards."""
+    stores = {name: aws.resource((TABLES | STORES)[name]) for name in OPERATED}
+    with environment(aws.environment | stores | more):
         yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        forget_all()

@@ -86,9 +86,8 @@ class HttpApi:
         if len(content) > MAX_EVENT_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
         pool = self._pools[route.function]
-        arn = f"{pool.function.arn}:{pool.function.alias}" if pool.function.alias else pool.function.arn
         try:
-            outcome = pool.invoke(content, arn, timeout_seconds=INTEGRATION_TIMEOUT_SECONDS)
+            outcome = pool.invoke(content, pool.function.invoked_arn, timeout_seconds=INTEGRATION_TIMEOUT_SECONDS)
         except (TimeoutError, Throttled):
             return _message(503, "Service Unavailable", request_id)
         return to_response(outcome, request_id)

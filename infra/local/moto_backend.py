@@ -30,7 +30,6 @@ from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import Bucket, DeclaredTable, Key
 
-SWITCH_SECONDS = 0.0005
 _running = threading.Lock()
 
 
@@ -39,9 +38,7 @@ def running_moto(invoke: App, steps_at_once: float = inf) -> Iterator["Moto"]:
     """Run moto with Step Functions that execute machines, whose Tasks send their Invoke requests to `invoke`."""
     if not _running.acquire(blocking=False):
         raise RuntimeError("an embedded AWS already runs in this process, and moto has one state for all of it")
-    before, interval = default_user_config["stepfunctions"], sys.getswitchinterval()
-    # Else each of the many short waits of a request lasts 5 ms while another thread parses a large machine.
-    sys.setswitchinterval(SWITCH_SECONDS)
+    before = default_user_config["stepfunctions"]
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     try:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
@@ -58,7 +55,6 @@ def running_moto(invoke: App, steps_at_once: float = inf) -> Iterator["Moto"]:
         _stop_executions()
         moto_api_backend.reset()
         default_user_config["stepfunctions"] = before
-        sys.setswitchinterval(interval)
         _running.release()
 
 

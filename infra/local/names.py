@@ -20,25 +20,26 @@ PSEUDO: dict[str, Any] = {
     "AWS::URLSuffix": "amazonaws.com",
     "AWS::NoValue": NO_VALUE,
 }
+FUNCTION, QUEUE = "AWS::Serverless::Function", "AWS::SQS::Queue"
 # The property with which a template names a resource itself.
 NAME_PROPERTIES = {
-    "AWS::Serverless::Function": "FunctionName",
+    FUNCTION: "FunctionName",
     "AWS::Serverless::StateMachine": "Name",
     "AWS::DynamoDB::Table": "TableName",
     "AWS::S3::Bucket": "BucketName",
     "AWS::IAM::Role": "RoleName",
     "AWS::Logs::LogGroup": "LogGroupName",
-    "AWS::SQS::Queue": "QueueName",
+    QUEUE: "QueueName",
 }
 _ARNS = {
-    "AWS::Serverless::Function": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{{}}",
+    FUNCTION: f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{{}}",
     "AWS::Serverless::StateMachine": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{{}}",
     "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
     "AWS::S3::Bucket": "arn:aws:s3:::{}",
     "AWS::KMS::Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
     "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
     "AWS::Logs::LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}:*",
-    "AWS::SQS::Queue": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
+    QUEUE: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
     "AWS::SNS::Topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:{{}}",
 }
 REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}

@@ -11,8 +11,9 @@ from typing import Any
 
 from moto.sqs.models import SQSBackend, sqs_backends
 
+from infra.local.dynamodb import base64_text
 from infra.local.invocation import InvocationResult, Throttled
-from infra.local.names import ACCOUNT, REGION, STACK
+from infra.local.names import ACCOUNT, QUEUE, REGION, STACK, arn
 from infra.local.pool import Pool
 from infra.local.template import Queue, Template
 
@@ -61,8 +62,7 @@ def running_threads(threads: Sequence[threading.Thread], ended: threading.Event,
 
 
 def _create(backend: SQSBackend, queue: Queue) -> None:
-    arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue.dead_letters}"
-    redrive = {"deadLetterTargetArn": arn, "maxReceiveCount": queue.max_receives}
+    redrive = {"deadLetterTargetArn": arn(queue.dead_letters, QUEUE), "maxReceiveCount": queue.max_receives}
     more: dict[str, Any] = {"RedrivePolicy": json.dumps(redrive)} if queue.dead_letters else {}
     backend.create_queue(queue.name, None, **more)
 
@@ -82,7 +82,7 @@ def _consume(backend: SQSBackend, queue: Queue, pool: Pool, ended: threading.Eve
             }
             for one in found
         ]
-        failed = _failed(_invoke(pool, {"Records": records}), {record["messageId"] for record in records})
+        failed = _failed(invoke_live(pool, {"Records": records}), {record["messageId"] for record in records})
         for one in found:
             if str(one.id) not in failed:
                 backend.delete_message(queue.name, str(one.receipt_handle))
@@ -92,12 +92,14 @@ def _schedule(pool: Pool, ended: threading.Event) -> None:
     """Invoke a function once a minute."""
     event = {"source": "aws.events", "detail-type": "Scheduled Event", "resources": [STACK]}
     while not ended.wait(SCHEDULE_SECONDS):
-        _invoke(pool, event)
+        invoke_live(pool, event)
 
 
-def _invoke(pool: Pool, event: Mapping[str, Any]) -> InvocationResult | None:
+def invoke_live(pool: Pool, event: Mapping[str, Any]) -> InvocationResult | None:
+    """Invoke a function by its alias; None where no sandbox may run."""
     try:
-        return pool.invoke(json.dumps(event).encode(), f"{pool.function.arn}:live", queued=True)
+        body = json.dumps(event, default=base64_text).encode()
+        return pool.invoke(body, f"{pool.function.arn}:live", queued=True)
     except Throttled:
         return None
 

@@ -28,7 +28,7 @@ from infra.local.template import Function, Template, read_template
 MAX_SANDBOXES = 16
 MAX_STEP_SANDBOXES = 20
 MAX_QUEUED = 100
-# A short request waits so long for each of the threads that interpret wide machines; Python's own value is 5 ms.
+# A short request waits so long for each thread that parses or interprets a wide machine; Python's own value is 5 ms.
 SWITCH_SECONDS = 0.0005
 # Two cores run them, the embedded AWS, and what other organizations do.
 MAX_STEPS_PER_ORGANIZATION = 8
@@ -88,8 +88,9 @@ class EmbeddedAws:
         """The URL of the HTTP API, and of AWS."""
 
     def __enter__(self) -> Self:
-        sys.setswitchinterval(SWITCH_SECONDS)
         with ExitStack() as stack:
+            stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+            sys.setswitchinterval(SWITCH_SECONDS)
             self._open(stack)
             self._exit = stack.pop_all()
         return self

@@ -4,7 +4,6 @@ Lambda's poller: https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html
 """
 
 import hashlib
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,15 +14,15 @@ from urllib.parse import unquote
 
 from moto.dynamodb.models import dynamodb_backends
 
-from infra.local.dynamodb import base64_text
-from infra.local.invocation import Throttled
+from infra.local.invocation import InvocationResult
 from infra.local.names import ACCOUNT, EXPORT_BUCKET, REGION
 from infra.local.pool import Pool
-from infra.local.queues import running_threads
+from infra.local.queues import invoke_live, running_threads
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import StreamConsumer, Template
 
 STREAM_WAIT_SECONDS = 0.5
+NOTHING = InvocationResult(b"")
 LAST_SECONDS, MAX_LAST_REFUSALS = 10, 3
 """The time and attempts for the items that were written last; the stream itself does not outlive the stack."""
 
@@ -58,7 +57,8 @@ def _is_delivered(items: list[Any], consumer: StreamConsumer, pool: Pool) -> boo
     """Invoke the function with the first items, and forget them once it has returned."""
     batch = [one.to_json() for one in items[: consumer.batch_size]]
     records = [_record(one) for one in batch if one["eventName"] == "INSERT"]
-    if records and not _is_taken(pool, {"Records": records}):
+    taken = invoke_live(pool, {"Records": records}) if records else NOTHING
+    if taken is None or taken.error is not None:
         return False
     del items[: len(batch)]
     return True
@@ -71,14 +71,6 @@ def _record(streamed: Mapping[str, Any]) -> dict[str, Any]:
         **{name: streamed[name] for name in names},
         "dynamodb": {name: change[name] for name in ("Keys", "NewImage")},
     }
-
-
-def _is_taken(pool: Pool, event: Mapping[str, Any]) -> bool:
-    body = json.dumps(event, default=base64_text).encode()
-    try:
-        return pool.invoke(body, f"{pool.function.arn}:live", queued=True).error is None
-    except Throttled:
-        return False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from infra.local.intrinsics import NO_VALUE, Intrinsics, TemplateError, read_yaml
-from infra.local.names import ACCOUNT, NAME_PROPERTIES, PSEUDO, QUEUE_URL, REF_IS_ARN, REGION, arn, generated_name
+from infra.local.names import FUNCTION, NAME_PROPERTIES, PSEUDO, QUEUE, QUEUE_URL, REF_IS_ARN, arn, generated_name
 
 LAMBDA_DEFAULT_TIMEOUT_SECONDS = 3
 LAMBDA_DEFAULT_MEMORY_MB = 128
@@ -36,7 +36,12 @@ class Function:
     @property
     def arn(self) -> str:
         """The unqualified ARN."""
-        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.name}"
+        return str(arn(self.name, FUNCTION))
+
+    @property
+    def invoked_arn(self) -> str:
+        """The ARN by which everything but a test invokes it: its alias's, where it has one."""
+        return f"{self.arn}:{self.alias}" if self.alias else self.arn
 
     @property
     def qualifiers(self) -> frozenset[str]:
@@ -130,11 +135,6 @@ class Queue:
     """The id of the function that its messages are for; empty where there is none."""
     batch_size: int
 
-    @property
-    def url(self) -> str:
-        """The URL by which functions name it."""
-        return QUEUE_URL + self.name
-
 
 @dataclass(frozen=True, slots=True)
 class StreamConsumer:
@@ -179,7 +179,7 @@ class _TemplateReader:
         check_rules(document.get("Rules", {}), parameters)
 
     def template(self) -> Template:
-        functions = tuple(self._function(id_) for id_ in self._of_type("AWS::Serverless::Function"))
+        functions = tuple(map(self._function, self._of_type(FUNCTION)))
         return Template(
             functions=functions,
             routes=tuple(self._routes(functions)),
@@ -187,7 +187,7 @@ class _TemplateReader:
             buckets=tuple(self._bucket(id_) for id_ in self._of_type("AWS::S3::Bucket")),
             keys=tuple(self._key(id_) for id_ in self._of_type("AWS::KMS::Key")),
             machines=tuple(self._machine(id_) for id_ in self._of_type("AWS::Serverless::StateMachine")),
-            queues=tuple(self._queue(id_) for id_ in self._of_type("AWS::SQS::Queue")),
+            queues=tuple(self._queue(id_) for id_ in self._of_type(QUEUE)),
             streams=tuple(self._streams(functions)),
             minutely=tuple(
                 function
@@ -223,7 +223,7 @@ class _TemplateReader:
             return f"{self._get_att(id_, 'Arn')}:{self._merged(id_)['AutoPublishAlias']}"
         if name not in self._resources:
             raise TemplateError(f"Ref {name}: the template has no parameter or resource of this name")
-        if self._resources[id_]["Type"] == "AWS::SQS::Queue":
+        if self._resources[id_]["Type"] == QUEUE:
             return QUEUE_URL + self._name(id_)
         return self._get_att(id_, "Arn") if self._resources[id_]["Type"] in REF_IS_ARN else self._name(id_)
 
@@ -271,7 +271,7 @@ class _TemplateReader:
 
     def _routes(self, functions: Iterable[Function]) -> Iterator[Route]:
         """Follow each route to its integration, and that to the function whose alias it invokes."""
-        by_arn = _by_arn(functions)
+        by_arn = {one.invoked_arn: one.id for one in functions}
         invoked = {
             f"integrations/{self._name(id_)}": by_arn[self._property(id_, "IntegrationUri")]
             for id_ in self._of_type("AWS::ApiGatewayV2::Integration")
@@ -283,7 +283,8 @@ class _TemplateReader:
     def _streams(self, functions: Iterable[Function]) -> Iterator[StreamConsumer]:
         for id_ in self._of_type("AWS::Lambda::EventSourceMapping"):
             table = str(self._property(id_, "EventSourceArn")).split("/")[1]
-            function = _by_arn(functions)[self._property(id_, "FunctionName")]
+            invoked = self._property(id_, "FunctionName")
+            (function,) = (one.id for one in functions if one.invoked_arn == invoked)
             yield StreamConsumer(table, function, int(self._property(id_, "BatchSize")))
 
     def _table(self, id_: str) -> DeclaredTable:
@@ -348,7 +349,7 @@ class _TemplateReader:
 
     def _events(self, type_: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the events of a type that invoke functions, with the functions' ids."""
-        for function in self._of_type("AWS::Serverless::Function"):
+        for function in self._of_type(FUNCTION):
             events = self._property(function, "Events", {}).values()
             yield from ((function, event) for event in events if event["Type"] == type_)
 
@@ -362,11 +363,6 @@ class _TemplateReader:
         size, consumer = next(sources, (1, ""))
         dead_letters = str(redrive.get("deadLetterTargetArn", "")).rpartition(":")[2]
         return Queue(self._name(id_), dead_letters, int(redrive.get("maxReceiveCount", 0)), consumer, size)
-
-
-def _by_arn(functions: Iterable[Function]) -> dict[str, str]:
-    """Return the ids of functions by the ARNs with which their aliases are invoked."""
-    return {f"{one.arn}:{one.alias}" if one.alias else one.arn: one.id for one in functions}
 
 
 def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -15,7 +15,8 @@ from infra.cli.doctor.deployment import CheckFinding, Deployment, problem, read_
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
 from infra.cli.table import table_rows
-from infra.cli.target import TABLES, opened
+from infra.cli.target import opened
+from infra.local.environment import TABLES
 from mcpist.aws.clients import AwsError
 from mcpist.errors import McpistError
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, template, warning
@@ -10,11 +9,11 @@ from infra.deploy.stack import MIN_UNRESERVED_CONCURRENCY, Concurrency
 from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
 from mcpist.errors import InvalidConfiguration
+from mcpist.loopback import is_loopback_url
 from mcpist_services.upstream.configuration import load
 
 GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 # What a deployment sets; the rest of a configuration, such as dates, differs between a version and `$LATEST` anyway.
 COMPARED = (
     "Architectures",
@@ -50,7 +49,7 @@ def stack(deployment: Deployment) -> CheckFinding:
 
 def public_url(deployment: Deployment) -> CheckFinding:
     """Check that clients elsewhere can reach the endpoint's address."""
-    if not deployment.embedded and urlsplit(deployment.url).hostname in LOOPBACK:
+    if not deployment.embedded and is_loopback_url(deployment.url):
         found = f"PublicUrl is {deployment.url}, which is this machine's own address"
         return problem(found, deployment.redeploy(PublicUrl="''"))
     return ok(deployment.url)

@@ -11,7 +11,7 @@ import pytest
 from infra.cli.document import exit_code
 from infra.cli.main import run
 from infra.cli.stacks import chosen_stack
-from infra.cli.target import STORES, TABLES
+from infra.local.environment import STORES, TABLES
 from infra.local.login import LocalLogin
 from infra.local.names import REGION
 from mcpist.batch.machine.definition import stack_prefix

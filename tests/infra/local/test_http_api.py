@@ -19,8 +19,7 @@ class FakePool:
     """Answers with the event that it got, or raises."""
 
     class Function:
-        arn = "arn:aws:lambda:us-east-1:123456789012:function:endpoint"
-        alias = "live"
+        invoked_arn = "arn:aws:lambda:us-east-1:123456789012:function:endpoint:live"
 
     function = Function()
 

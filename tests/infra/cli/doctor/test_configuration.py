@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from infra.cli.doctor import configuration
-from infra.cli.doctor.configuration import LOOPBACK
 from mcpist.aws.clients import client
+from mcpist.loopback import LOOPBACK_NAMES
 from tests.infra.cli.doctor.conftest import Made, only, states
 
 
@@ -33,7 +33,7 @@ def test_the_stack_is_judged_by_cloudformations_status(made: Made, status: str, 
 
 def test_an_address_that_only_this_machine_reaches_is_a_problem_of_a_stack(made: Made) -> None:
     assert only(configuration.public_url(made())).state == "ok"
-    for host in sorted(LOOPBACK - {"::1"}):
+    for host in sorted({*LOOPBACK_NAMES} - {"[::1]"}):
         local = made(url=f"http://{host}:3000")
         assert only(configuration.public_url(local)).state == "ok"
         found = only(configuration.public_url(replace(local, embedded=False)))
