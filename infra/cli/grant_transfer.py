@@ -20,17 +20,16 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, text_of
 from infra.cli.target import opened, organization_of
 from infra.cli.whole_file import ONLY_OWNER
-from mcpist.aws.clients import client
+from mcpist.aws.attributes import Item, deserialize, serialize
+from mcpist.aws.table import IS_NEW, Table, holds
+from mcpist.people import holdings
 from mcpist.people.administration import ConnectedAccount, NoAccounts
-from mcpist.settings import settings
 
 # A pending connection, a lease and a session end by themselves; only grants move.
 OWNER_PREFIXES = ("user#", "role#")
 # The items that name an owner's default account: stored before the accounts, so that none of these is overlooked.
 DEFAULT_PREFIX = "default#"
 ITEM_PREFIXES = (DEFAULT_PREFIX, *OWNER_PREFIXES)
-
-type Item = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,9 @@ class StoredAccounts(NoAccounts):
 
     def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
         """Return the accounts of these owners."""
-        found = ((item, "#".join(item["sk"]["S"].split("#")[:2])) for item in _items_of(self.organization))
-        return [
-            ConnectedAccount(item["pk"]["S"].partition("#")[2], owner)
-            for item, owner in found
-            if _is_grant(item) and owner in owners
-        ]
+        grants = filter(_is_grant, _items_of(self.organization))
+        found = [ConnectedAccount(_provider(item), "#".join(item["sk"].split("#")[:2])) for item in grants]
+        return [one for one in found if one.owner in owners]
 
 
 def export_grants(
@@ -59,11 +55,11 @@ def export_grants(
         name = organization_of(target, organization)
         # DynamoDB's bytes stand in {"B": ...}, which keeps them apart from texts once they are base64.
         items = sorted(_items_of(name), key=_is_grant)
-    lines = [json.dumps(item, sort_keys=True, default=lambda raw: base64.b64encode(raw).decode()) for item in items]
+    text = partial(json.dumps, sort_keys=True, default=lambda raw: base64.b64encode(raw).decode())
     count = sum(map(_is_grant, items))
     try:
         with open(file, "x", encoding="utf-8", opener=partial(os.open, mode=ONLY_OWNER)) as written:
-            written.writelines(f"{line}\n" for line in lines)
+            written.writelines(f"{text(serialize(item))}\n" for item in items)
     except OSError as error:
         raise CommandError("VALIDATION_ERROR", f"{file}: {error}", "Name a file that does not exist.") from None
     return CommandResult([file], {"organization": name, "grants": count}, drawing=f"{count} accounts: {file}")
@@ -79,49 +75,43 @@ def import_grants(
     with opened(target):
         name = organization_of(target, organization)
         for item in list(_items(text_of(file), name)):
-            if _put(item):
+            if holds(_table().put, item, condition=IS_NEW):
                 stored += _is_grant(item)
             elif _is_grant(item):
-                kept.append({"owner": item["sk"]["S"], "provider": item["pk"]["S"].partition("#")[2]})
+                kept.append({"owner": item["sk"], "provider": _provider(item)})
     drawing = f"{stored} accounts stored, {len(kept)} kept as they were"
     return CommandResult(metadata={"organization": name, "stored": stored, "kept": kept}, drawing=drawing)
 
 
 def _is_grant(item: Item) -> bool:
-    return not item["sk"]["S"].startswith(DEFAULT_PREFIX)
+    return not str(item["sk"]).startswith(DEFAULT_PREFIX)
+
+
+def _provider(item: Item) -> str:
+    return str(item["pk"]).partition("#")[2]
+
+
+def _table() -> Table:
+    return holdings.tables()["grants"]
 
 
 def _items_of(organization: str) -> Iterator[Item]:
-    pages = client("dynamodb").get_paginator("scan")
-    for page in pages.paginate(TableName=settings().grants_table, ConsistentRead=True):
-        for item in page["Items"]:
-            if item["pk"]["S"].startswith(f"{organization}#") and item["sk"]["S"].startswith(ITEM_PREFIXES):
-                yield item
+    return (item for item in _table().scan(f"{organization}#") if item["sk"].startswith(ITEM_PREFIXES))
 
 
 def _items(text: str, organization: str) -> Iterator[Item]:
     """Yield the items of a file; CommandError for a line that is no grant of the organization."""
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            item = json.loads(line, object_hook=_with_bytes)
-            pk, sk = item["pk"]["S"], item["sk"]["S"]
+            item = deserialize(json.loads(line, object_hook=_with_bytes))
+            is_own = item["pk"].startswith(f"{organization}#") and item["sk"].startswith(ITEM_PREFIXES)
         except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
-            pk = sk = ""
-        if not (pk.startswith(f"{organization}#") and sk.startswith(ITEM_PREFIXES)):
+            is_own = False
+        if not is_own:
             message = f"Line {number} is no account of the organization {organization}."
             hint = "Give a file of `mcpist grant export`, and its organization with --organization."
             raise CommandError("VALIDATION_ERROR", message, hint, {"line": number})
         yield item
-
-
-def _put(item: Item) -> bool:
-    """Store a grant and return True, unless there is one."""
-    dynamodb = client("dynamodb")
-    try:
-        dynamodb.put_item(TableName=settings().grants_table, Item=item, ConditionExpression="attribute_not_exists(pk)")
-    except dynamodb.exceptions.ConditionalCheckFailedException:
-        return False
-    return True
 
 
 def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typer import Option
 from infra.cli import login_store, oauth_client
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import chosen
-from infra.cli.rest_client import RestSession, origin_of
-from infra.cli.stacks import is_up, last_up
+from infra.cli.rest_client import RestSession, known_origin, origin_of
 
 LoginUrl = Annotated[
     str | None, Option(metavar="URL", help="The endpoint's MCP URL. [default: the last `up`'s, else the last login's]")
@@ -30,7 +29,8 @@ def log_in(
         if open_page:
             webbrowser.open(page)
 
-    login = oauth_client.log_in(_origin(url), client_id, port, show)
+    hint = "Give --url: the URL of an endpoint, e.g. https://mcp.example.com/mcp."
+    login = oauth_client.log_in(known_origin(chosen(url)[0], hint), client_id, port, show)
     login_store.save(login)
     memberships = RestSession(login.url, login=login).get("/v1/organizations")["organizations"]
     names = [f"{one['user']} of {one['organization']} ({one['system_role']})" for one in memberships]
@@ -48,15 +48,3 @@ def log_out(url: LoginUrl = None) -> CommandResult:
     login_store.remove(login.url)
     text = f"Logged out at {login.url}." + ("" if revoked else " Its server did not revoke the tokens.")
     return CommandResult(metadata={"url": login.url, "revoked": revoked}, drawing=text)
-
-
-def _origin(url: str | None) -> str:
-    url, _ = chosen(url)
-    if url:
-        return origin_of(url)
-    if is_up():
-        return str(last_up("")["api_url"])
-    if latest := login_store.find():
-        return latest.url
-    hint = "Give --url: the URL of an endpoint, e.g. https://mcp.example.com/mcp."
-    raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)

@@ -22,6 +22,7 @@ from mcpist.version import VERSION
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
 REST_TIMEOUT_SECONDS = 35
 DOCUMENT_PATH = "/v1/openapi.json"
+NO_ENDPOINT_HINT = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
 ORGANIZATION_HEADER = "x-mcpist-organization"
 # The paths of an endpoint below its origin: /mcp, /mcp/readonly, /mcp/categories, /mcp/ORGANIZATION.
 _MCP_PATH = re.compile(r"/mcp(/[^/]*)?/*$")
@@ -156,39 +157,26 @@ def open_session(url: str | None, token: str | None, organization: str | None, *
     Beside an `up` the administrator acts, or with `own` the user.
     """
     url, token = chosen(url, token)
-    origin = origin_of(url) if url else None
-    known = last_up("") if is_up() else None
-    if token:
-        place = origin or (known or {}).get("api_url") or getattr(login_store.find(), "url", "")
-        if place:
-            return RestSession(place, token, organization=organization or "")
-    if known and origin in {None, known["api_url"]}:
+    origin = known_origin(url)
+    known = last_up("") if is_up() else {}
+    login = None
+    if not token and origin == known.get("api_url"):
         token = known["access_token" if own else "administrator_token"]
-        return RestSession(known["api_url"], token, organization=organization or "")
-    login = login_store.find(origin)
-    if login is None and origin:
-        RestSession(origin).respond(
-            "GET", DOCUMENT_PATH
-        )  # else it would say that nobody is logged in at a typing error
+    elif not token and (login := login_store.find(origin)) is None:
+        RestSession(origin).respond("GET", DOCUMENT_PATH)  # else a typing error would say that nobody is logged in
         raise CommandError("AUTHENTICATION_ERROR", "Nobody is logged in there.", f"Run: mcpist login --url {url}")
-    if login is None:
-        raise _no_endpoint()
-    return RestSession(login.url, login=login, organization=organization or "")
+    return RestSession(origin, token or "", login, organization or "")
 
 
-def known_origin() -> str:
-    """Return the origin of the `mcpist up` that runs in this folder, else that of the latest login."""
+def known_origin(url: str | None = None, hint: str = NO_ENDPOINT_HINT) -> str:
+    """Return the origin of an URL, else of the `mcpist up` that runs in this folder, else of the latest login."""
+    if url:
+        return origin_of(url)
     if is_up():
         return str(last_up("")["api_url"])
-    login = login_store.find()
-    if login is None:
-        raise _no_endpoint()
-    return login.url
-
-
-def _no_endpoint() -> CommandError:
-    hint = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
-    return CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
+    if login := login_store.find():
+        return login.url
+    raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
 
 
 def origin_of(url: str) -> str:

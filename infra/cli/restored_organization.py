@@ -10,7 +10,7 @@ from typer import Option
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import Target
 from infra.cli.target import opened
-from infra.cli.whole_organization import Org, record
+from infra.cli.whole_organization import Org, members_last, record
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
 from mcpist.people import holdings
@@ -98,7 +98,7 @@ def restore(organization: str, differences: Mapping[str, TableDifference]) -> No
     for kind, found in differences.items():
         items = found.missing + (found.changed if kind == REPLACED else [])
         if kind == REPLACED:
-            items = _in_order([_with_next_version(item) for item in items])
+            items = members_last(map(_with_next_version, items))
         if items:
             holdings.tables()[kind].put_many(items)
             record(organization, RESTORE, {"items": {kind: len(items)}})
@@ -115,8 +115,3 @@ def _with_next_version(item: Item) -> Item:
         return item
     held = holdings.tables()[REPLACED].get(*key_of(item)) or item
     return item | {"version": max(int(item["version"]), int(held.get("version", 0))) + 1}
-
-
-def _in_order(items: list[Item]) -> list[Item]:
-    """Return items with people's memberships last, which lead to all others."""
-    return sorted(items, key=lambda item: holdings.MEMBERSHIP.fullmatch(str(item["sk"])) is not None)

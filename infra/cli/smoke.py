@@ -17,7 +17,7 @@ from typer import Argument, Option
 
 from infra.cli import login_store
 from infra.cli.doctor import configuration
-from infra.cli.doctor.command import CheckResult, Findings, report, run_check
+from infra.cli.doctor.command import Check, Findings, report, run_checks
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
 from infra.cli.doctor.endpoint import challenge_at, document, issuers, registration, resource_addresses, server_metadata
 from infra.cli.document import CommandError, CommandResult
@@ -81,24 +81,18 @@ def run_smoke(
         "logs": partial(logs, since=since, seconds=wait),
         "metrics": partial(metrics, since=since, seconds=wait),
     }
-    challenge = partial(challenge_at, remedy=ADDRESS_HINT)
-    public: Checks = {"resource metadata": resource, "authorization server": login, "challenge": challenge}
-    lines = [
-        *_run("login", public, url),
-        *_run("use", {"token": claims, "tools": three_tools, "call": call, "batch": batch}, endpoint),
-    ]
+    findings = [*_run("login", PUBLIC, url), *_run("use", USES, endpoint)]
     # Last: the traces of what was done above are there only now.
     with opened(target) if target.deployed else nullcontext():
         deployment = read_deployment(target, None, None) if target.deployed else None
-        lines += _run("account", in_account, deployment)
-    return report(lines, "mcpist smoke")
+        findings += _run("account", in_account, deployment)
+    return report(findings, "mcpist smoke")
 
 
-def _run(area: str, checks: Checks, subject: Any) -> Iterator[CheckResult]:
+def _run(area: str, checks: Checks, subject: Any) -> Iterator[CheckFinding]:
     """Run the checks of an area; without a subject they are skipped, and an error is a problem here."""
-    for about, check in checks.items():
-        found = run_check(partial(check, subject), _REMEDIES[area]) if subject else (_UNKNOWN[area],)
-        yield from (CheckResult(area, about, finding) for finding in found)
+    known = (Check(area, about, check if subject else lambda _: _UNKNOWN[area]) for about, check in checks.items())
+    return run_checks(known, subject, _REMEDIES[area])
 
 
 def resource(url: str) -> Iterator[CheckFinding]:
@@ -150,10 +144,7 @@ def claims(endpoint: Endpoint) -> CheckFinding:
 
 def three_tools(endpoint: Endpoint) -> CheckFinding:
     """Check that the endpoint lists its three tools to the token's user."""
-    try:
-        found = {str(tool["name"]) for tool in endpoint.tools()}
-    except CommandError as error:
-        return _refused("tools/list", error)
+    found = {str(tool["name"]) for tool in endpoint.tools()}
     if found >= TOOLS:
         return ok(", ".join(sorted(found)))
     return problem(f"tools/list has {', '.join(sorted(found)) or 'nothing'}", "Deploy this release: `make deploy`.")
@@ -161,27 +152,21 @@ def three_tools(endpoint: Endpoint) -> CheckFinding:
 
 def call(endpoint: Endpoint) -> CheckFinding:
     """Check one call of rag."""
-    try:
-        answer = endpoint.call("call", {"module": "rag", "tool": "list_tags"})
-    except CommandError as error:
-        return _refused("rag.list_tags", error)
+    answer = endpoint.call("call", {"module": "rag", "tool": "list_tags"})
     return ok(f"rag.list_tags: {len(answer.texts[0])} tags")
 
 
 def batch(endpoint: Endpoint) -> CheckFinding:
     """Check a batch of two steps, of which one waits for the other, on a generated machine."""
     commands = "\n".join(map(json.dumps, STEPS))
-    try:
-        summary = _summary(endpoint, {"commands": commands})
-        batch_id = summary.split()[1].rstrip(":")
-        summary = BATCH_POLLING.wait(
-            summary,
-            lambda text: ": running" not in text,
-            lambda: _summary(endpoint, {"batch_id": batch_id}),
-            BATCH_SECONDS,
-        )
-    except CommandError as error:
-        return _refused("the batch", error)
+    summary = _summary(endpoint, {"commands": commands})
+    batch_id = summary.split()[1].rstrip(":")
+    summary = BATCH_POLLING.wait(
+        summary,
+        lambda text: ": running" not in text,
+        lambda: _summary(endpoint, {"batch_id": batch_id}),
+        BATCH_SECONDS,
+    )
     if ": done, 2 of 2 steps" in summary and "failed" not in summary:
         return ok(summary)
     return problem(summary, f"`mcpist batch --id {batch_id} --watch` and `mcpist timeline {batch_id}` show its steps.")
@@ -191,12 +176,29 @@ def _summary(endpoint: Endpoint, arguments: dict[str, Any]) -> str:
     return str(endpoint.call("batch", arguments).texts[0])
 
 
-def _refused(what: str, error: CommandError) -> CheckFinding:
-    """Return the problem with the endpoint's own hint; a role without the module is what an administrator mends."""
+def _unless_refused(what: str, check: Callable[[Endpoint], CheckFinding], endpoint: Endpoint) -> CheckFinding:
+    """Run a check; a refusal is a problem with the endpoint's own hint, and a missing module is an administrator's."""
+    try:
+        return check(endpoint)
+    except CommandError as refusal:
+        error = refusal
     remedy = str(error.error["hint"])
     if error.error["code"] in {"AUTHORIZATION_ERROR", "TOOL_DISABLED", "MODULE_NOT_FOUND", "TOOL_NOT_FOUND"}:
         remedy += " An administrator adds rag to the role: `mcpist role set ROLE --modules rag,... --stack STACK`."
     return problem(f"{what}: {error.error['code']}: {error}", remedy)
+
+
+PUBLIC: Checks = {
+    "resource metadata": resource,
+    "authorization server": login,
+    "challenge": partial(challenge_at, remedy=ADDRESS_HINT),
+}
+USES: Checks = {
+    "token": claims,
+    "tools": partial(_unless_refused, "tools/list", three_tools),
+    "call": partial(_unless_refused, "rag.list_tags", call),
+    "batch": partial(_unless_refused, "the batch", batch),
+}
 
 
 def logs(deployment: Deployment, since: datetime, seconds: float) -> CheckFinding:

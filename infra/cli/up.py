@@ -5,9 +5,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -42,83 +42,92 @@ ready: connect an MCP client to {mcp_url}; from another terminal{in_checkout}:
 the console, once signed in as {administrator}: {console_link}
 people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
-Port = Annotated[int, Option(metavar="PORT", envvar="PORT", min=0, max=65_535, help="The port of everything.")]
-Host = Annotated[str, Option(metavar="HOST", envvar="HOST", help="The address to listen on.")]
-AllowNetwork = Annotated[
-    bool, Option("--allow-network", envvar="MCPIST_ALLOW_NETWORK", help="Let --host be reached from other machines.")
-]
-Documents = Annotated[
-    Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: MCPist's own pages]")
-]
-Upstreams = Annotated[
-    Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
-]
-Apis = Annotated[Path | None, Option(metavar="FOLDER", help="Imported APIs to add. [default: layers/config/apis]")]
-Programs = Annotated[
-    Path | None, Option(metavar="FILE|FOLDER", help="Programs to offer as tools. [default: layers/config/programs]")
-]
-Origins = Annotated[list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")]
-LogLevel = Annotated[
-    Literal["DEBUG", "INFO", "WARN", "ERROR"],
-    Option(
-        "--log-level", envvar="LOG_LEVEL", case_sensitive=False, help="The least level of the functions' log lines."
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """The options of `mcpist up`; places that are not named are those of the configuration."""
+
+    port: Annotated[int, Option(metavar="PORT", envvar="PORT", min=0, max=65_535, help="The port of everything.")] = (
+        3000
+    )
+    host: Annotated[str, Option(metavar="HOST", envvar="HOST", help="The address to listen on.")] = "127.0.0.1"
+    allow_network: Annotated[
+        bool,
+        Option("--allow-network", envvar="MCPIST_ALLOW_NETWORK", help="Let --host be reached from other machines."),
+    ] = False
+    docs: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: MCPist's own pages]")
+    ] = None
+    upstreams: Annotated[
+        Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
+    ] = None
+    apis: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Imported APIs to add. [default: layers/config/apis]")
+    ] = None
+    programs: Annotated[
+        Path | None, Option(metavar="FILE|FOLDER", help="Programs to offer as tools. [default: layers/config/programs]")
+    ] = None
+    allow_origin: Annotated[
+        list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")
+    ] = None
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARN", "ERROR"],
+        Option(envvar="LOG_LEVEL", case_sensitive=False, help="The least level of the functions' log lines."),
+    ] = "INFO"
+    audit_export: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write each new audit row to files there, as OCSF events.")
+    ] = None
+    audit_required: Annotated[
+        bool, Option("--audit-required", help="Answer a call or a step only if its audit row is stored.")
+    ] = False
+    fresh: Annotated[
+        bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
+    ] = False
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The template's parameters that they stand for."""
+        required = "on" if self.audit_required else "off"
+        origins = ",".join(self.allow_origin or ())
+        return {"AllowedOrigins": origins, "LogLevel": self.log_level, "AuditRequired": required}
+
+
+# The places that may be named: what each must be, else the problem and the hint.
+PLACES: Mapping[str, tuple[Callable[[Path], bool], str, str]] = {
+    "docs": (Path.is_dir, "is not a folder", "Name a folder with --docs."),
+    "upstreams": (Path.is_file, "is not a file", "Name a file like layers/config/upstreams.json with --upstreams."),
+    "apis": (
+        Path.is_dir,
+        "is not a folder",
+        "Name a folder of overlays with --apis; `mcpist api import` writes one.",
     ),
-]
-AuditExport = Annotated[
-    Path | None, Option(metavar="FOLDER", help="Write each new audit row to files there, as OCSF events.")
-]
-AuditRequired = Annotated[
-    bool, Option("--audit-required", help="Answer a call or a step only if its audit row is stored.")
-]
-Fresh = Annotated[
-    bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
-]
+    "programs": (Path.exists, "does not exist", "Name a declaration, or a folder of them, with --programs."),
+}
 
 
-def up(
-    ctx: typer.Context,
-    port: Port = 3000,
-    host: Host = "127.0.0.1",
-    allow_network: AllowNetwork = False,
-    docs: Documents = None,
-    upstreams: Upstreams = None,
-    apis: Apis = None,
-    programs: Programs = None,
-    allow_origin: Origins = None,
-    log_level: LogLevel = "INFO",
-    audit_export: AuditExport = None,
-    audit_required: AuditRequired = False,
-    fresh: Fresh = False,
-) -> NoReturn:
+def up(ctx: typer.Context, given: UpOptions) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready.
 
     What is stored, and who is logged in, is still there at the next start.
     """
-    _check_host(host, allow_network)
-    docs = docs or ROOT / "docs"
-    _check_places(docs, upstreams, apis, programs)
+    _check_host(given.host, given.allow_network)
+    docs = given.docs or ROOT / "docs"
+    given = replace(given, docs=docs)
+    for name, (is_usable, problem, hint) in PLACES.items():
+        if (place := getattr(given, name)) and not is_usable(place):
+            raise CommandError("FILE_NOT_FOUND", f"{place} {problem}", hint)
     stack = chosen_stack()
     options = DeploymentOptions(
-        host=host,
-        port=port,
+        **{name: getattr(given, name) for name in ("host", "port", "upstreams", "apis", "programs")},
         docs=docs.resolve(),
-        upstreams=upstreams,
-        apis=apis,
-        programs=programs,
-        parameters=_parameters(allow_origin or [], log_level, audit_required),
+        parameters=given.parameters,
         logs=stack.logs.resolve(),
-        audit_export=audit_export and audit_export.resolve(),
+        audit_export=given.audit_export and given.audit_export.resolve(),
         report=_print_progress,
     )
-    with _failures_as_errors(), stack.held(), opened_state(stack.state_file, fresh) as state:
+    with _failures_as_errors(), stack.held(), opened_state(stack.state_file, given.fresh) as state:
         _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
     _end()
-
-
-def _parameters(allow_origin: Sequence[str], log_level: str, audit_required: bool) -> dict[str, str]:
-    """Return the template's parameters that the options stand for."""
-    required = "on" if audit_required else "off"
-    return {"AllowedOrigins": ",".join(allow_origin), "LogLevel": log_level, "AuditRequired": required}
 
 
 def _end() -> NoReturn:
@@ -126,24 +135,6 @@ def _end() -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-def _check_places(docs: Path, upstreams: Path | None, apis: Path | None, programs: Path | None) -> None:
-    """Refuse a folder or a file that is not there."""
-    checks = (
-        (docs, Path.is_dir, "is not a folder", "Name a folder with --docs."),
-        (upstreams, Path.is_file, "is not a file", "Name a file like layers/config/upstreams.json with --upstreams."),
-        (
-            apis,
-            Path.is_dir,
-            "is not a folder",
-            "Name a folder of overlays with --apis; `mcpist api import` writes one.",
-        ),
-        (programs, Path.exists, "does not exist", "Name a declaration, or a folder of them, with --programs."),
-    )
-    for place, is_usable, problem, hint in checks:
-        if place and not is_usable(place):
-            raise CommandError("FILE_NOT_FOUND", f"{place} {problem}", hint)
 
 
 @contextmanager

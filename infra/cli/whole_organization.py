@@ -7,7 +7,7 @@ import shutil
 import sys
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -191,9 +191,12 @@ def _remove_people(organization: str, items: list[Item]) -> None:
         if item["pk"] == "domains" and item.get("secret"):
             with suppress(ResourceMissing), store_errors("parameters"):
                 client("ssm").delete_parameter(Name=f"{settings().login_secrets}/by/{item['secret']}")
-    # A person's membership comes last, since it leads to the rest.
-    last = sorted(items, key=lambda item: holdings.MEMBERSHIP.fullmatch(item["sk"]) is not None)
-    _remove_items(organization, "directory", others + last)
+    _remove_items(organization, "directory", others + members_last(items))
+
+
+def members_last(items: Iterable[Item]) -> list[Item]:
+    """Return items with people's memberships last, which lead to all others."""
+    return sorted(items, key=lambda item: holdings.MEMBERSHIP.fullmatch(str(item["sk"])) is not None)
 
 
 def _remove_logins(organization: str, subject: str) -> None:

@@ -187,14 +187,11 @@ class EmbeddedAws:
             self.router.moto = KeptStores(moto, options.state)
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
-        from infra.local.queues import running_queues
-
-        stack.enter_context(running_queues(self.template, self.functions))
-        from infra.local.streams import ExportFolder, running_streams
+        from infra.local.pollers import ExportFolder, running_pollers
 
         if options.audit_export:
             self.router.moto = ExportFolder(self.router.moto, options.audit_export)
-        stack.enter_context(running_streams(self.template, self.functions))
+        stack.enter_context(running_pollers(self.template, self.functions))
         turns = ApiTurns(self._organization_of) if self._account is None else None
         self.router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host, turns=turns)
 

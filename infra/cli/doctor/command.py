@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Annotated, NamedTuple
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
 
 import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
 from infra.cli.doctor import configuration, endpoint, issuer, people, stores
-from infra.cli.doctor.deployment import CheckFinding, Deployment, problem, read_deployment, skipped
+from infra.cli.doctor.deployment import CheckFinding, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
 from infra.cli.table import table_rows
@@ -29,15 +30,7 @@ class Check(NamedTuple):
 
     area: str
     about: str
-    run: Callable[[Deployment], Findings]
-
-
-class CheckResult(NamedTuple):
-    """One finding of a check."""
-
-    area: str
-    about: str
-    finding: CheckFinding
+    run: Callable[[Any], Findings]
 
 
 CHECKS = (
@@ -73,6 +66,9 @@ CHECKS = (
     Check("limits", "machines", configuration.machines),
 )
 
+CLOCK_OF_AWS = Check("clock", "AWS", lambda target: endpoint.clock_of_aws(target.profile, target.region))
+_COLUMNS = ("state", "area", "about", "found")
+
 
 def run_doctor(
     target: Target,
@@ -83,20 +79,23 @@ def run_doctor(
     organization: OrganizationOption = None,
 ) -> CommandResult:
     """Check a deployment and show how to correct it; fail if there is a problem."""
-    lines = []
-    if target.deployed:  # if the clock is wrong, AWS refuses every other request
-        clock = partial(endpoint.clock_of_aws, target.profile, target.region)
-        lines = [CheckResult("clock", "AWS", finding) for finding in run_check(clock)]
+    # If the clock is wrong, AWS refuses every other request.
+    findings = list(run_checks([CLOCK_OF_AWS], target)) if target.deployed else []
     try:
         with opened(target):
-            deployment = read_deployment(target, token, organization)
-            for area, about, check in CHECKS:
-                lines += [CheckResult(area, about, finding) for finding in run_check(partial(check, deployment))]
+            findings += run_checks(CHECKS, read_deployment(target, token, organization))
     except CommandError as error:
         if not target.deployed:
             raise
-        lines.append(CheckResult("configuration", "stack", problem(str(error), error.error["hint"])))
-    return report(lines, "mcpist doctor")
+        findings.append(problem(str(error), error.error["hint"], "configuration", "stack"))
+    return report(findings, "mcpist doctor")
+
+
+def run_checks(checks: Iterable[Check], subject: Any, remedy: str = "") -> Iterator[CheckFinding]:
+    """Yield the findings of checks of one subject, each with the place of its check."""
+    for area, about, check in checks:
+        for finding in run_check(partial(check, subject), remedy):
+            yield replace(finding, area=area, about=about)
 
 
 def run_check(check: Callable[[], Findings], remedy: str = "") -> Iterator[CheckFinding]:
@@ -111,14 +110,12 @@ def run_check(check: Callable[[], Findings], remedy: str = "") -> Iterator[Check
         yield problem(str(error), remedy) if remedy else skipped(str(error))
 
 
-def report(lines: Sequence[CheckResult], command: str) -> CommandResult:
+def report(findings: Sequence[CheckFinding], command: str) -> CommandResult:
     """Return the findings; raise CommandError with them if one of them is a problem."""
-    counts = dict(Counter(line.finding.state for line in lines))
-    findings = [{"area": line.area, "about": line.about, **asdict(line.finding)} for line in lines]
-    facts = {"findings": findings, "counts": counts}
-    rows = [[line.finding.state, line.area, line.about, line.finding.found] for line in lines]
-    table = table_rows(("state", "area", "about", "found"), rows)
-    remedies = ["", *(f"    {line.finding.remedy}" if line.finding.remedy else "" for line in lines)]
+    counts = dict(Counter(one.state for one in findings))
+    facts = {"findings": list(map(asdict, findings)), "counts": counts}
+    table = table_rows(_COLUMNS, map(attrgetter(*_COLUMNS), findings))
+    remedies = ["", *(f"    {one.remedy}" if one.remedy else "" for one in findings)]
     texts = [text for pair in zip(table, remedies, strict=True) for text in pair if text]
     drawing = "\n".join([*texts, ", ".join(f"{count} {state}" for state, count in counts.items())])
     if not counts.get("problem"):

@@ -164,6 +164,9 @@ class CheckFinding:
     state: State
     found: str
     remedy: str = ""
+    area: str = ""
+    about: str = ""
+    """The place of its check among all."""
 
 
 # Each says what was found; a warning and a problem also how to correct it.

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.cli.doctor.command import CHECKS, CheckResult, report
+from infra.cli.doctor.command import CHECKS, report
 from infra.cli.doctor.deployment import ok, warning
 from infra.cli.document import ADMINISTRATOR, CALLER, CommandDocument, CommandError
 from infra.cli.main import run
@@ -97,7 +97,7 @@ def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_a_remedy_stands_below_the_finding_that_needs_it() -> None:
-    lines = [CheckResult("local", "clock", ok("in step")), CheckResult("apps", "github", warning("old", "Renew it."))]
+    lines = [ok("in step", "", "local", "clock"), warning("old", "Renew it.", "apps", "github")]
     _, fine, old, remedy, counts = report(lines, "mcpist doctor").drawing.splitlines()
     assert "in step" in fine
     assert "github" in old
