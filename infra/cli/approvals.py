@@ -1,7 +1,6 @@
 """`mcpist approvals`: what waits for a person's decision; the decision itself is made in the console."""
 
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -9,7 +8,7 @@ from infra.cli.document import CommandResult
 from infra.cli.options import command_group
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import one_request, to_result
-from infra.cli.table import render_table
+from infra.cli.table import moment, render_table
 
 APPROVAL_ID = Argument(metavar="ID", help="The approval's id.")
 
@@ -30,7 +29,10 @@ def list_approvals(
 ) -> CommandResult:
     """List the approvals that wait for your decision, or that you have asked for."""
     found = access.session(own=True).get("/v1/approvals", of=of)["approvals"]
-    rows = [(one["approvalId"], one["state"], one["requestedBy"], ", ".join(one["tools"]), _end(one)) for one in found]
+    rows = [
+        (one["approvalId"], one["state"], one["requestedBy"], ", ".join(one["tools"]), moment(one["until"]))
+        for one in found
+    ]
     table = render_table(("approval", "state", "requested by", "tools", "until (UTC)"), rows)
     urls = sorted({one["url"].partition("?")[0] for one in found})
     shown = "\n".join([table, *(f"Decide at {url}" for url in urls)])
@@ -62,7 +64,3 @@ def notify(
 ) -> CommandResult:
     """Say where the organization is told that something waits; the key of the signatures is shown only now."""
     return to_result(access.session().request("PUT", "/v1/organization/notification", json={"url": address}))
-
-
-def _end(approval: dict[str, Any]) -> str:
-    return f"{datetime.fromisoformat(approval['until']).astimezone(UTC):%Y-%m-%d %H:%M}"

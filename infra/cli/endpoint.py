@@ -119,11 +119,9 @@ def _result(response: httpx2.Response) -> dict[str, Any]:
         return result
     if not isinstance(error, dict):
         raise not_an_endpoint(response)
-    data = error.get("data")
-    if isinstance(data, dict) and "code" in data:
-        raise CommandError.of_endpoint(data)
-    if isinstance(error.get("code"), str):
-        raise CommandError.of_endpoint(error)
+    for known in (error.get("data"), error):
+        if isinstance(known, dict) and isinstance(known.get("code"), str):
+            raise CommandError.of_endpoint(known)
     raise CommandError("UPSTREAM_UNAVAILABLE", str(error.get("message")), "Is it the URL of an MCPist endpoint?")
 
 

@@ -195,23 +195,16 @@ def _problem(place: Iterable[str | int], problem: str, node: yaml.Node) -> Inval
     return InvalidRequest(field=field, problem=problem).with_details(line=line_of(node, field))
 
 
-def line_of(node: yaml.Node, path: str) -> int:
-    """Return the line of the key or element at a path, in which ids may have dots themselves."""
-    line, found = node.start_mark.line + 1, True
-    while path and found:
-        found = False
-        for name, key, value in _children(node):
-            if path == name or path.startswith(f"{name}."):
-                line, node, path, found = key.start_mark.line + 1, value, path[len(name) + 1 :], True
-                break
-    return line
+def line_of(node: yaml.Node, path: str, line: int = 0) -> int:
+    """Return the line of the key or element at a path, in which ids may have dots; `line` is that of the node's key."""
+    for name, key, value in _children(node) if path else ():
+        if f"{path}.".startswith(f"{name}."):
+            return line_of(value, path[len(name) + 1 :], key.start_mark.line + 1)
+    return line or int(node.start_mark.line) + 1
 
 
 def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
-    match node:
-        case yaml.MappingNode():
-            return [(str(key.value), key, value) for key, value in node.value]
-        case yaml.SequenceNode():
-            return [(str(number), value, value) for number, value in enumerate(node.value)]
-        case _:
-            return []
+    if isinstance(node, yaml.MappingNode):
+        return [(str(key.value), key, value) for key, value in node.value]
+    elements = node.value if isinstance(node, yaml.SequenceNode) else []
+    return [(str(number), value, value) for number, value in enumerate(elements)]

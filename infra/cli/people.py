@@ -1,8 +1,7 @@
 """`mcpist user` and `mcpist role`: people, the links by which they join, and the permissions that they have."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -10,7 +9,7 @@ from infra.cli.document import CommandResult
 from infra.cli.options import MASKS, Items, command_group, given, items
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import CHANGE, one_request, previews
-from infra.cli.table import render_table
+from infra.cli.table import moment, render_table
 from mcpist.caller import AnswerFormat
 
 USER, ROLE = "/v1/users/{}", "/v1/roles/{}"
@@ -80,13 +79,12 @@ def invite(
 def list_invitations(access: Access) -> CommandResult:
     """List the invitations that nobody has used yet."""
     found = access.session().everything("/v1/invitations")["invitations"]
-    rows = [(one["user"], one["name"], ", ".join(one["roles"]), one["invited_by"], _end(one)) for one in found]
+    rows = [
+        (one["user"], one["name"], ", ".join(one["roles"]), one["invited_by"], moment(one["expires_at"]))
+        for one in found
+    ]
     table = render_table(("user", "name", "roles", "invited by", "until (UTC)"), rows)
     return CommandResult(metadata={"invitations": found}, drawing=table if rows else "No invitation waits.")
-
-
-def _end(invitation: dict[str, Any]) -> str:
-    return f"{datetime.fromtimestamp(invitation['expires_at'], UTC):%Y-%m-%d %H:%M}"
 
 
 @user.command("withdraw")

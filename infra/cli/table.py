@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import zip_longest
 
 from rich.cells import cell_len, chop_cells
@@ -13,6 +14,12 @@ GAP = 2
 # A column is not made narrower than its longest word, up to this.
 MAX_WORD_CELLS = 24
 MIN_CELLS = 10
+
+
+def moment(value: str | float) -> str:
+    """Return a time of ISO 8601, or in epoch seconds, to the minute in UTC."""
+    time = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(value, UTC)
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def terminal_width() -> int:

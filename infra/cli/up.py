@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -195,11 +196,8 @@ def _report_upstreams(deployment: LocalDeployment, stop: threading.Event) -> Non
         _print_progress(f"the server {server} does not answer: {problem}")
 
     asked = [name for name, server in configured.servers.items() if not server.grants]
-    asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in asked]
-    for thread in asking:
-        thread.start()
-    for thread in asking:
-        thread.join()
+    with ThreadPoolExecutor(len(asked) or 1) as pool:
+        list(pool.map(ask, asked))
 
 
 def _check_host(host: str, allow_network: bool) -> None:

@@ -33,21 +33,17 @@ class KeyHolder:
     function: str | None = None
 
 
-class Keyring:
-    """The access keys that this run issued; all others are refused. Nobody reads signatures: any secret fits a key."""
+class Keyring(dict[str, KeyHolder]):
+    """The holders of the access keys that this run issued; all others are refused.
 
-    def __init__(self) -> None:
-        self._callers: dict[str, KeyHolder] = {}
+    Nobody reads signatures: any secret fits a key.
+    """
 
     def issue(self, caller: KeyHolder) -> str:
         """Return a new random access key for a caller."""
         access_key = f"ASIA{secrets.token_hex(16).upper()}"
-        self._callers[access_key] = caller
+        self[access_key] = caller
         return access_key
-
-    def caller(self, access_key: str) -> KeyHolder | None:
-        """Return the holder of an access key, if this run issued it."""
-        return self._callers.get(access_key)
 
 
 def credential_scope(request: LoopbackRequest) -> tuple[str, str] | None:
@@ -102,7 +98,7 @@ class RequestRouter:
         scope = credential_scope(request)
         if scope is not None:
             access_key, service = scope
-            caller = self._keyring.caller(access_key)
+            caller = self._keyring.get(access_key)
             return self._aws(request, caller, service) if caller else _invalid_token_response(service)
         return self.http_api.handle(request) if self.http_api else LoopbackResponse(503)
 
@@ -120,7 +116,7 @@ class RequestRouter:
     def _credentials(self, request: LoopbackRequest) -> LoopbackResponse:
         """Return the container credentials of SnapStart functions; those of a zygote end with its snapshot."""
         token = request.headers.get("authorization", "")
-        caller = self._keyring.caller(token)
+        caller = self._keyring.get(token)
         if caller is None:
             return LoopbackResponse(403)
         seconds = SANDBOX_CREDENTIALS_SECONDS if caller.id in self._sandboxes else ZYGOTE_CREDENTIALS_SECONDS

@@ -1,6 +1,7 @@
 """The new items of a table reach a function in their order, at least once, and what it stores is a file."""
 
 import json
+import sys
 from pathlib import Path
 
 from infra.local.stack import EmbeddedAws, StackOptions
@@ -69,6 +70,12 @@ def test_new_items_are_files_in_their_order_after_a_failure_and_at_the_end(tmp_p
     assert not list(export.rglob("*.part"))
 
 
-def test_without_a_folder_no_stream_is_kept(tmp_path: Path) -> None:
-    write(tmp_path, None, "a", "b")
+def test_without_a_folder_no_stream_is_kept_and_the_interpreter_is_left_as_it_was(tmp_path: Path) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.004)
+    try:
+        write(tmp_path, None, "a", "b")
+        assert sys.getswitchinterval() == 0.004
+    finally:
+        sys.setswitchinterval(before)
     assert [one.name for one in tmp_path.iterdir() if one.is_dir() and one.name != ".mcpist"] == ["functions"]

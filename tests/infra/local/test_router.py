@@ -84,7 +84,7 @@ def test_credentials_are_given_for_a_token_of_this_run(harness: RouterHarness) -
     token = harness.keyring.issue(KeyHolder("F-1", "F"))
     path = f"/{harness.router.secret}/credentials"
     given = json.loads(harness.router(request("GET", path, headers={"Authorization": token})).body)
-    assert harness.keyring.caller(given["AccessKeyId"]) == KeyHolder("F-1", "F")
+    assert harness.keyring.get(given["AccessKeyId"]) == KeyHolder("F-1", "F")
     assert harness.router(request("GET", path, headers={"Authorization": "other"})).status == 403
 
 
@@ -140,5 +140,5 @@ def test_keys_are_random_and_only_issued_ones_are_known() -> None:
     keyring = Keyring()
     first, second = keyring.issue(CALLER), keyring.issue(CALLER)
     assert first != second
-    assert keyring.caller(first) == CALLER
-    assert keyring.caller("AKIA") is None
+    assert keyring.get(first) == CALLER
+    assert keyring.get("AKIA") is None
