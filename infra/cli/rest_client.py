@@ -96,12 +96,13 @@ class RestSession:
         headers: dict[str, str] | None = None,
     ) -> httpx2.Response:
         """Return the response to a request, also one that refuses it; a stored login is refreshed where it ended."""
-        send = partial(self._send, method, path, query, json, headers or {})
-        response = send()
+        params = {name: _text(value) for name, value in (query or {}).items() if value not in {None, ""}}
+        send = partial(self._send, method, f"{self.url}{path}", params=params, json=json)
+        response = send(headers or {})
         # A token can be revoked before its end, so a refusal is worth one refresh.
         if response.status_code == httpx2.codes.UNAUTHORIZED and self.login and self.login.refresh_token:
             self.login = oauth_client.fresh(self.login, refused=True)
-            response = send()
+            response = send(headers or {})
         return response
 
     def change(
@@ -111,20 +112,14 @@ class RestSession:
         query = {"dryRun": dry_run or None, "withGrants": with_grants or None}
         return self.request(method, path, json=json, query=query)
 
-    def _send(
-        self, method: str, path: str, query: dict[str, Any] | None, json: Any, headers: dict[str, str]
-    ) -> httpx2.Response:
+    def _send(self, method: str, url: str, headers: dict[str, str], **content: Any) -> httpx2.Response:
         sent = {"user-agent": f"mcpist/{VERSION}", **headers}
         sent |= {"authorization": f"Bearer {token}"} if (token := self.access_token()) else {}
         sent |= {"accept-language": locale} if (locale := LOCALE.get()) else {}
         if self.organization:
             sent[ORGANIZATION_HEADER] = self.organization
-        params = {name: _text(value) for name, value in (query or {}).items() if value not in {None, ""}}
-        more = {} if json is None else {"json": json}
         try:
-            return (self._web or httpx2).request(
-                method, f"{self.url}{path}", params=params, headers=sent, timeout=REST_TIMEOUT_SECONDS, **more
-            )
+            return (self._web or httpx2).request(method, url, headers=sent, timeout=REST_TIMEOUT_SECONDS, **content)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             hint = "Is it running? See `mcpist up` and `mcpist login`."
             raise CommandError("UPSTREAM_UNAVAILABLE", f"{self.url} could not be reached: {error}", hint) from None

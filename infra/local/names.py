@@ -40,9 +40,8 @@ _ARNS = {
     "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
     "AWS::Logs::LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}:*",
     QUEUE: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
-    "AWS::SNS::Topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:{{}}",
 }
-REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
+REF_IS_ARN = {"AWS::Serverless::StateMachine"}
 
 
 QUEUE_URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"

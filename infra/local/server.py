@@ -3,13 +3,12 @@
 import http.client
 import socket
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
-from functools import cached_property, lru_cache
+from functools import cached_property
 from io import BytesIO
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
@@ -147,19 +146,13 @@ class _Handler(WSGIRequestHandler):
             lines.append(f"Content-Length: {len(response.body)}")
         lines += [f"{name}: {value}" for name, value in response.headers if name.lower() not in named]
         if "date" not in {name.lower() for name, _ in response.headers}:
-            lines.append(f"Date: {_date(int(time.time()))}")
+            lines.append(f"Date: {formatdate(usegmt=True)}")
         lines.append(f"Connection: {'close' if self.close_connection else 'keep-alive'}")
         head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
         self.wfile.write(head if self.command == "HEAD" or response.status in {204, 304} else head + response.body)
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - werkzeug's name
         """Write no log."""
-
-
-@lru_cache(maxsize=1)
-def _date(second: int) -> str:
-    """Return the value of a `Date` header, which is the same for a second."""
-    return formatdate(second, usegmt=True)
 
 
 class LoopbackServer(ThreadedWSGIServer):
