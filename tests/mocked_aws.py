@@ -116,9 +116,10 @@ def answer(stubber: BotocoreStubber, event_name: str, request: AWSPreparedReques
     target = target.decode() if isinstance(target, bytes) else target
     if not (stubber.enabled and target.startswith("DynamoDB_") and urlsplit(request.url).hostname == DYNAMODB_HOST):
         return _answer_by_moto(stubber, event_name, request, **options)
-    found = items(LoopbackRequest({}, {"x-amz-target": target}, request.body))  # type: ignore[arg-type]
-    if found is BY_MOTO:
-        return _answer_by_moto(stubber, event_name, request, **options)
+    with items.turn:  # else two threads whose first attempts were refused could both find that an item does not exist
+        found = items(LoopbackRequest({}, {"x-amz-target": target}, request.body))  # type: ignore[arg-type]
+        if found is BY_MOTO:
+            return _answer_by_moto(stubber, event_name, request, **options)
     return AWSResponse(request.url, found.status, dict(found.headers), MockRawResponse(found.body))  # type: ignore[arg-type]
 
 

@@ -21,8 +21,8 @@ import uuid
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, wraps
+from collections.abc import Mapping, Sequence
+from functools import cache
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
@@ -70,17 +70,16 @@ _update_item: Any = _models.DynamoDBBackend.update_item
 _orders: WeakKeyDictionary[Table, dict[str, _Order]] = WeakKeyDictionary()
 """The orders of each table by the names of its indexes; that of the table itself is named ``."""
 _transact: Any = _models.DynamoDBBackend.transact_write_items
-_handlers: dict[str, Any] = {name: getattr(DynamoHandler, name) for name in METHODS.values()}
-_operation = threading.RLock()  # moto calls some of its own methods in others
 
 
 # -- Requests -------------------------------------------------------------------------------------------
 
 
 class ItemRequests:
-    """Answers requests about items; `front` answers all others, and words the errors."""
+    """Answers requests about items, one at a time; `front` answers all others, and words the errors."""
 
     def __init__(self, front: App) -> None:
+        self.turn = threading.RLock()
         self._front = front
         self._checked: set[_Expressions] = set()
 
@@ -89,6 +88,10 @@ class ItemRequests:
         operation = request.headers.get("x-amz-target", "").rpartition(".")[2]
         if operation not in METHODS:
             return self._front(request)
+        with self.turn:
+            return self._answer(request, operation)
+
+    def _answer(self, request: LoopbackRequest, operation: str) -> LoopbackResponse:
         handler = DynamoHandler()
         handler.region, handler.current_account = REGION, ACCOUNT
         try:
@@ -173,8 +176,6 @@ def install() -> None:
     _models.DynamoDBBackend.update_item = update_item
     Item.size = size  # type: ignore[assignment, method-assign]
     _models.DynamoDBBackend.transact_write_items = transact_write_items
-    for name, handler in _handlers.items():
-        setattr(DynamoHandler, name, one_at_a_time(handler))
     # Copies of an item for a stream, of a table for a rollback, and of items of which only a description is used.
     _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=deep_copy)
     DynamoType.to_regular_json = to_json  # type: ignore[assignment, method-assign]
@@ -183,17 +184,6 @@ def install() -> None:
 def deep_copy[T](value: T) -> T:
     """Copy the items of a whole table, which another one begins with; return anything else as it is."""
     return copy.deepcopy(value) if isinstance(value, defaultdict) else value
-
-
-def one_at_a_time[**P, T](operation: Callable[P, T]) -> Callable[P, T]:
-    """Return an operation that waits for all others in this process."""
-
-    @wraps(operation)
-    def run(*arguments: P.args, **options: P.kwargs) -> T:
-        with _operation:
-            return operation(*arguments, **options)
-
-    return run
 
 
 def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any = (), **options: Any) -> Any:

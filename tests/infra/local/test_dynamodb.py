@@ -1,5 +1,6 @@
 """moto's tables answer as they do without our changes, and a refused transaction leaves nothing."""
 
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from moto.dynamodb.models.table import Table
 
 from infra.local import dynamodb as dynamodb_patches
 from infra.local.names import ACCOUNT, REGION
+from infra.local.server import LoopbackRequest, LoopbackResponse
 
 STRINGS = {"AttributeType": "S"}
 QUERIES: list[dict[str, Any]] = [
@@ -165,7 +167,8 @@ def test_json_of_a_value_is_the_value_and_shares_nothing_with_it() -> None:
     assert dynamodb_patches.to_json(value) == NESTED["deep"]
 
 
-def test_of_concurrent_writes_with_a_condition_one_succeeds(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("dynamodb")
+def test_of_concurrent_writes_with_a_condition_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     parse: Any = moto.dynamodb.models.table.get_filter_expression
 
     def slowly(*arguments: Any) -> Any:
@@ -174,12 +177,11 @@ def test_of_concurrent_writes_with_a_condition_one_succeeds(dynamodb: Any, monke
 
     def wrote(number: int) -> bool:
         item = {"pk": {"S": "race"}, "sk": {"S": "1"}, "amount": {"N": str(number)}}
-        try:
-            dynamodb.put_item(TableName="rows", Item=item, ConditionExpression="attribute_not_exists(pk)")
-        except dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        body = {"TableName": "rows", "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
+        headers: Any = {"x-amz-target": "DynamoDB_20120810.PutItem"}
+        return requests(LoopbackRequest({}, headers, json.dumps(body).encode())).status == 200
 
+    requests = dynamodb_patches.ItemRequests(lambda _: LoopbackResponse(400))
     monkeypatch.setattr(moto.dynamodb.models.table, "get_filter_expression", slowly)
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(wrote, range(4))) == 1
