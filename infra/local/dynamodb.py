@@ -228,7 +228,6 @@ def delete_item(table: Any, hash_key: Any, range_key: Any) -> Any:
     return item
 
 
-@one_at_a_time
 def update_item(backend: Any, table_name: str, *arguments: Any, **options: Any) -> Any:
     """Change an item as moto does, which may give it another place in an index."""
     item = _update_item(backend, table_name, *arguments, **options)
