@@ -58,7 +58,7 @@ def answers(handle: Handle, *, number: int | str = 1, meta: dict[str, Any] | Non
     message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": said}
     exchange = McpExchange("request-1", time.monotonic() + 10, CALLER)
     handler: Any = SyncHandler(handle)
-    server = LeanServer("test", on_call_tool=handler, get_tool_input_schema=lambda _: None)
+    server = LeanServer(on_call_tool=handler)
     kinds = [HEADERS | {"accept": accept} for accept in (PLAIN, KERNEL)]
     body = json.dumps(message).encode()
     assert [parse_plain(server, message, headers, SECURITY, body) is not None for headers in kinds] == [True, False]

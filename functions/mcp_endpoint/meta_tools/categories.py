@@ -1,6 +1,7 @@
 """The two proxy tools for clients that want upstream servers' tools, by category and unchanged."""
 
 import json
+from itertools import islice
 from typing import Annotated, Any
 
 from mcp_types import CallToolResult, TextContent, Tool
@@ -8,21 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint.arguments import JsonObject, Names
 from mcp_endpoint.exchange import McpExchange
-from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
-from mcpist.errors import (
-    AnswerTooLarge,
-    CategoryNotFound,
-    ConfirmationPending,
-    McpistError,
-    ModuleNotFound,
-    StaleConfirmation,
-    UpstreamCallError,
-)
+from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, declared
+from mcpist.errors import AnswerTooLarge, CategoryNotFound, ModuleNotFound, UpstreamCallError
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit
 from mcpist.suggestions import nearest
-from mcpist.telemetry.door import typed_errors
-from mcpist.telemetry.invocation import count_error
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema import schema_of
@@ -33,6 +24,7 @@ from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 
 MAX_LISTED_CATEGORIES, MAX_CATEGORY_LIST_CHARACTERS = 100, 8_000  # of the list of categories
+MAX_CATEGORY_CHARACTERS = 200  # of one description
 MAX_RESULT_BYTES = 5_500_000  # in a Lambda response, where quotes are escaped
 
 GET_CATEGORY_TOOLS_DESCRIPTION = (
@@ -89,34 +81,21 @@ INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items(
 def declare(permissions: Permissions) -> list[Tool]:
     """Return the two tools with the caller's categories, also those whose servers are down."""
     offered = _offered(permissions)
-    hints = {"get-category-tools": READ_ONLY_ANNOTATIONS, "call-category-tool": annotations_of(permissions, offered)}
-    descriptions = {
-        "get-category-tools": GET_CATEGORY_TOOLS_DESCRIPTION.format(categories=_format_categories(offered)),
-        "call-category-tool": CALL_CATEGORY_TOOL_DESCRIPTION,
-    }
-    return [
-        Tool(name=name, description=descriptions[name], input_schema=INPUT_SCHEMAS[name], annotations=hints[name])
-        for name in INPUT_SCHEMAS
-    ]
+    listing = GET_CATEGORY_TOOLS_DESCRIPTION.format(categories=_format_categories(offered))
+    descriptions = {"get-category-tools": (listing, READ_ONLY_ANNOTATIONS)}
+    descriptions["call-category-tool"] = CALL_CATEGORY_TOOL_DESCRIPTION, annotations_of(permissions, offered)
+    return declared(INPUT_SCHEMAS, descriptions)
 
 
 def run_category_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -> CallToolResult:
-    """Call one of the two tools; errors have the names of this interface."""
-    try:
-        with typed_errors():
-            match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
-                case GetCategoryToolsArguments() as request:
-                    return json_result(_get_tools(exchange.permissions, request))
-                case CallCategoryToolArguments() as request:
-                    return _run_upstream_tool(exchange, request)
-                case other:
-                    raise TypeError(other)
-    except (ConfirmationPending, StaleConfirmation):  # answered as the protocol wants
-        raise
-    except McpistError as error:
-        count_error(error.code)
-        fields = error.as_dict(exchange.caller.locale)
-        return json_result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
+    """Call one of the two tools."""
+    match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
+        case GetCategoryToolsArguments() as request:
+            return json_result(_get_tools(exchange.permissions, request))
+        case CallCategoryToolArguments() as request:
+            return _run_upstream_tool(exchange, request)
+        case other:
+            raise TypeError(other)
 
 
 def _get_tools(permissions: Permissions, request: GetCategoryToolsArguments) -> dict[str, Any]:
@@ -193,11 +172,16 @@ def _offered(permissions: Permissions) -> list[ModuleEntry]:
 
 def _format_categories(offered: list[ModuleEntry]) -> str:
     """Return as many categories as fit into a description, one a line."""
-    lines = format_modules(offered).split("\n")[:MAX_LISTED_CATEGORIES]
+    described = (f"- {one.name}: {_cut(one.description)}" for one in offered)
+    lines = list(islice(described, MAX_LISTED_CATEGORIES)) or ["none"]
     while len("\n".join(lines)) > MAX_CATEGORY_LIST_CHARACTERS:
         lines.pop()
     more = len(offered) - len(lines)
     return "\n".join([*lines, *([f"and {more} more"] if offered and more else [])])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CATEGORY_CHARACTERS else f"{text[: MAX_CATEGORY_CHARACTERS - 1]}…"
 
 
 def json_result(value: Any, *, is_error: bool = False) -> CallToolResult:

@@ -1,6 +1,6 @@
 """The three meta-tools: their declarations and their answers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,6 @@ BATCH_DESCRIPTION = (
 READ_ONLY_ANNOTATIONS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-MAX_MODULE_LINE_CHARACTERS = 200
 MAX_NAMES_CHARACTERS = 240  # of the names that the description of a meta-tool has, whatever number of modules there is
 
 
@@ -75,14 +74,16 @@ def declare(permissions: Permissions) -> list[Tool]:
     """Return the meta-tools for a caller, with its modules and with hints for the tools that it may run."""
     modules = list(permissions.modules())
     running = annotations_of(permissions, modules)
-    schema_description = GET_MODULE_SCHEMA_DESCRIPTION.format(modules=count_modules(modules))
+    listing = GET_MODULE_SCHEMA_DESCRIPTION.format(modules=count_modules(modules))
+    descriptions = {"get_module_schema": (listing, READ_ONLY_ANNOTATIONS), "call": (CALL_DESCRIPTION, running)}
+    return declared(INPUT_SCHEMAS, descriptions | {"batch": (BATCH_DESCRIPTION, running)})
+
+
+def declared(schemas: Mapping[str, Any], described: Mapping[str, tuple[str, ToolAnnotations]]) -> list[Tool]:
+    """Return tools by their names, with their descriptions and hints."""
     return [
-        Tool(name=name, description=description, input_schema=INPUT_SCHEMAS[name], annotations=annotations)
-        for name, description, annotations in (
-            ("get_module_schema", schema_description, READ_ONLY_ANNOTATIONS),
-            ("call", CALL_DESCRIPTION, running),
-            ("batch", BATCH_DESCRIPTION, running),
-        )
+        Tool(name=name, description=text, input_schema=schemas[name], annotations=hints)
+        for name, (text, hints) in described.items()
     ]
 
 
@@ -94,16 +95,6 @@ def count_modules(modules: Sequence[ModuleEntry]) -> str:
     more = len(modules) - len(names)
     named = f": {', '.join(names)}" if names else ""
     return f"{len(modules)} modules{named}" + (f" and {more} more" if more else "")
-
-
-def format_modules(modules: Iterable[ModuleEntry]) -> str:
-    """Return modules with their descriptions, one a line."""
-    described = [(module.name, module.description) for module in modules]
-    lines = [
-        f"- {name}: {text if len(text) <= MAX_MODULE_LINE_CHARACTERS else f'{text[: MAX_MODULE_LINE_CHARACTERS - 1]}…'}"
-        for name, text in described
-    ]
-    return "\n".join(lines) or "none"
 
 
 def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> ToolAnnotations:

@@ -1,8 +1,8 @@
 """The methods of the protocol: tools, resources, prompts, completions and tasks, and their errors."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import wraps
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.shared.exceptions import MCPError
@@ -19,10 +19,10 @@ from mcp_types import (
 from mcp_endpoint import prompts, resources
 from mcp_endpoint.arguments import REQUEST_MODELS
 from mcp_endpoint.blocks import content
-from mcp_endpoint.exchange import McpExchange, exchange_of
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
-from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
+from mcp_endpoint.tasks import Task, TaskParams, UpdateParams
 from mcpist.errors import (
     AccountError,
     ApprovalPending,
@@ -43,16 +43,6 @@ if TYPE_CHECKING:
 ACCOUNT_META_KEY = "mcpist/account"
 
 
-@contextmanager
-def protocol_errors(exchange: McpExchange, **data: str) -> Iterator[None]:
-    """Raise errors as the protocol's; `data` is added to theirs, e.g. the `uri` that the protocol wants there."""
-    try:
-        with typed_errors():
-            yield
-    except McpistError as error:
-        raise protocol_error(exchange, error, **data) from None
-
-
 def answering[Params, Result](
     handle: Callable[[McpExchange, Params], Result],
 ) -> Callable[[McpExchange, Params], Result]:
@@ -60,8 +50,12 @@ def answering[Params, Result](
 
     @wraps(handle)
     def answer(exchange: McpExchange, params: Params) -> Result:
-        with protocol_errors(exchange, **({"uri": params.uri} if hasattr(params, "uri") else {})):
-            return handle(exchange, params)
+        try:
+            with typed_errors():
+                return handle(exchange, params)
+        except McpistError as error:
+            named = {"uri": params.uri} if hasattr(params, "uri") else {}
+            raise protocol_error(exchange, error, **named) from None
 
     return answer
 
@@ -81,39 +75,45 @@ def list_category_tools(exchange: McpExchange, _: PaginatedRequestParams | None)
 
 def call_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
     """Call a meta-tool, or a tool of categories where the deployment shows them too."""
-    if settings().category_tools and params.name in categories.REQUEST_MODELS:
-        return call_category_tool(exchange, params)
-    if params.name not in REQUEST_MODELS:
-        raise _unknown_tool(params.name, REQUEST_MODELS)
-    try:
-        with typed_errors():
-            return _to_result(exchange, declaration.run_meta_tool(exchange, params.name, params.arguments or {}))
-    except ConfirmationPending as error:
-        return _form(exchange, error)
-    except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
-        raise protocol_error(exchange, error) from None
-    except ApprovalPending as error:
-        if exchange.client.supports_tasks and error.details["state"] == "waiting":
-            from mcp_endpoint import approvals
-
-            return approvals.waiting(exchange.caller, error.details["approval_id"]).as_create_task_result()
-        return error_result(exchange, error)
-    except McpistError as error:
-        if isinstance(error, AccountError) and exchange.client.asks_by_error:
-            raise protocol_error(exchange, error) from None
-        return error_result(exchange, error)
+    more = categories.REQUEST_MODELS if settings().category_tools else {}
+    return _call(exchange, params, (*REQUEST_MODELS, *more))
 
 
 def call_category_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
     """Call a tool of categories."""
-    if params.name not in categories.REQUEST_MODELS:
-        raise _unknown_tool(params.name, categories.REQUEST_MODELS)
+    return _call(exchange, params, categories.REQUEST_MODELS)
+
+
+def _call(exchange: McpExchange, params: CallToolRequestParams, known: Collection[str]) -> Any:
+    """Call one of the known tools; an error is its result, unless the protocol wants a question or an error of its."""
+    name, is_category = params.name, params.name in categories.REQUEST_MODELS
+    if name not in known:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")
     try:
-        return categories.run_category_tool(exchange, params.name, params.arguments or {})
+        with typed_errors():
+            if is_category:
+                return categories.run_category_tool(exchange, name, params.arguments or {})
+            return _to_result(exchange, declaration.run_meta_tool(exchange, name, params.arguments or {}))
     except ConfirmationPending as error:
-        return _form(exchange, error)
-    except StaleConfirmation as error:
+        from mcp_endpoint.elicitation import form_of
+
+        return form_of(error, exchange.caller.locale)
+    except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
         raise protocol_error(exchange, error) from None
+    except McpistError as error:
+        if is_category:
+            return error_result(exchange, error, categories.ERROR_NAMES.get(error.code, error.code))
+        if (
+            isinstance(error, ApprovalPending)
+            and exchange.client.supports_tasks
+            and error.details["state"] == "waiting"
+        ):
+            from mcp_endpoint import approvals
+
+            return approvals.waiting(exchange.caller, error.details["approval_id"]).as_create_task_result()
+        if isinstance(error, AccountError) and exchange.client.asks_by_error:
+            raise protocol_error(exchange, error) from None
+        return error_result(exchange, error)
 
 
 def _to_result(exchange: McpExchange, answer: declaration.MetaAnswer) -> Any:
@@ -136,27 +136,12 @@ def _to_result(exchange: McpExchange, answer: declaration.MetaAnswer) -> Any:
             return CallToolResult(content=content(parts, **blocks))
 
 
-def _form(exchange: McpExchange, error: ConfirmationPending) -> Any:
-    """Return the question that must be answered first, as a form."""
-    from mcp_endpoint.elicitation import form_of
-
-    return form_of(error, exchange.caller.locale)
-
-
-def _result_of(exchange: McpExchange) -> "Callable[[ApprovedCall | McpistError], CallToolResult]":
-    """Return the function that makes a result of a call which an approval permitted, or of its error."""
-
-    def to_result(ran: "ApprovedCall | McpistError") -> CallToolResult:
-        if isinstance(ran, McpistError):
-            return error_result(exchange, ran)
-        answer = declaration.answer_of(exchange.caller, ran.tool, ran.use, ran.result)
-        return cast("CallToolResult", _to_result(exchange, answer))
-
-    return to_result
-
-
-def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
-    return MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")
+def _result_of(exchange: McpExchange, ran: "ApprovedCall | McpistError") -> CallToolResult:
+    """Return the result of a call which an approval permitted, or of its error."""
+    if isinstance(ran, McpistError):
+        return error_result(exchange, ran)
+    answer = declaration.answer_of(exchange.caller, ran.tool, ran.use, ran.result)
+    return cast("CallToolResult", _to_result(exchange, answer))
 
 
 list_resources = answering(resources.page)
@@ -167,36 +152,33 @@ get_prompt = answering(prompts.get)
 complete = answering(prompts.complete)
 
 
-async def get_task(context: Context, params: TaskParams) -> Task:
+@answering
+def get_task(exchange: McpExchange, params: TaskParams) -> Task:
     """Return a batch as a task, or a request that waits for an approval."""
     from mcp_endpoint import approvals, batch
 
-    exchange = exchange_of(context)
-    with protocol_errors(exchange):
-        with suppress(BatchNotFound, ApprovalPending):
-            return batch.task(exchange, params.task_id)
-        found = approvals.task(exchange, params.task_id, _result_of(exchange))
-        return found if isinstance(found, Task) else batch.as_task(found)
+    with suppress(BatchNotFound, ApprovalPending):
+        return batch.task(exchange, params.task_id)
+    found = approvals.task(exchange, params.task_id, partial(_result_of, exchange))
+    return found if isinstance(found, Task) else batch.as_task(found)
 
 
-async def update_task(context: Context, params: UpdateParams) -> None:
+@answering
+def update_task(exchange: McpExchange, params: UpdateParams) -> None:
     """Accept and ignore answers: a batch asks its questions before it starts, so none is pending."""
     from mcpist.batch.execution import submission
     from mcpist.running import approvals
 
-    exchange = exchange_of(context)
-    with protocol_errors(exchange):
-        if approvals.find_own(exchange.caller, params.task_id) is None:
-            submission.find_own(exchange.caller, params.task_id)
+    if approvals.find_own(exchange.caller, params.task_id) is None:
+        submission.find_own(exchange.caller, params.task_id)
 
 
-async def cancel_task(context: Context, params: TaskParams) -> None:
+@answering
+def cancel_task(exchange: McpExchange, params: TaskParams) -> None:
     """Cancel a batch, or a request that waits for an approval."""
     from mcp_endpoint import approvals
 
-    exchange = exchange_of(context)
-    with protocol_errors(exchange):
-        approvals.cancel(exchange.caller, params.task_id)
+    approvals.cancel(exchange.caller, params.task_id)
 
 
 def protocol_error(exchange: McpExchange, error: McpistError, **data: str) -> MCPError:
@@ -211,7 +193,8 @@ def protocol_error(exchange: McpExchange, error: McpistError, **data: str) -> MC
     return MCPError(code, error.text(locale).message, error.as_dict(locale) | data)
 
 
-def error_result(exchange: McpExchange, error: McpistError) -> CallToolResult:
-    """Count an error and return it as a tool's result."""
+def error_result(exchange: McpExchange, error: McpistError, code: str = "") -> CallToolResult:
+    """Count an error and return it as a tool's result, under another code if one is given."""
     count_error(error.code)
-    return categories.json_result(error.as_dict(exchange.caller.locale), is_error=True)
+    fields = error.as_dict(exchange.caller.locale)
+    return categories.json_result(fields | ({"code": code} if code else {}), is_error=True)

@@ -56,8 +56,10 @@ class LeanServer(Server[Any]):
     Its only middleware is for OpenTelemetry's SDK, which no function has: our spans are X-Ray's.
     """
 
-    def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(name, **options)
+    def __init__(self, *cached: CacheableMethod, **options: Any) -> None:
+        hints = dict.fromkeys(cached, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private"))
+        own: dict[str, Any] = {"version": VERSION, "title": TITLE, "icons": [ICON], "cache_hints": hints}
+        super().__init__(SERVER_NAME, get_tool_input_schema=_no_header_arguments, **own, **options)
         self.middleware.clear()
         self._stamp = super().server_info_stamp
 
@@ -70,13 +72,8 @@ class LeanServer(Server[Any]):
 def meta_tool_server() -> Server[Any]:
     """Return the server of `/mcp`."""
     server = LeanServer(
-        SERVER_NAME,
-        version=VERSION,
-        title=TITLE,
+        *LIST_METHODS,
         instructions=INSTRUCTIONS,
-        icons=[ICON],
-        cache_hints=dict.fromkeys(LIST_METHODS, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")),
-        get_tool_input_schema=_no_header_arguments,
         on_list_tools=SyncHandler(methods.list_tools),
         on_call_tool=SyncHandler(methods.call_tool),
         on_list_resources=SyncHandler(methods.list_resources),
@@ -86,7 +83,12 @@ def meta_tool_server() -> Server[Any]:
         on_get_prompt=SyncHandler(methods.get_prompt),
         on_completion=SyncHandler(methods.complete),
     )
-    tasks.install(server, get=methods.get_task, update=methods.update_task, cancel=methods.cancel_task)
+    tasks.install(
+        server,
+        get=SyncHandler(methods.get_task),
+        update=SyncHandler(methods.update_task),
+        cancel=SyncHandler(methods.cancel_task),
+    )
     skills.install(server, methods.answering, LIST_CACHE_MILLISECONDS)
     events.install(server, methods.protocol_error, LIST_CACHE_MILLISECONDS)
     return server
@@ -95,13 +97,8 @@ def meta_tool_server() -> Server[Any]:
 def category_server() -> Server[Any]:
     """Return the server of `/mcp/categories`."""
     return LeanServer(
-        SERVER_NAME,
-        version=VERSION,
-        title=TITLE,
+        "tools/list",
         instructions=CATEGORY_INSTRUCTIONS,
-        icons=[ICON],
-        cache_hints={"tools/list": CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")},
-        get_tool_input_schema=_no_header_arguments,
         on_list_tools=SyncHandler(methods.list_category_tools),
         on_call_tool=SyncHandler(methods.call_category_tool),
     )
