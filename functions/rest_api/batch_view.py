@@ -165,8 +165,9 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
     share = MAX_RESULT_CHARACTERS // max(1, returned)
     steps = zip(entries, progress(head, entries, time.time())["steps"], strict=True)
     views = [_step_view(head, entry, fields, permissions, share) for entry, fields in steps]
-    return BatchView(
-        **_summary(head),
+    return _summary(
+        BatchView,
+        head,
         results_hidden=not opening.is_readable(head, permissions.caller),
         openings=[body_of(OpeningView, one, at=timestamp(one.at)) for one in head.openings],
         steps=views,
@@ -175,22 +176,20 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
 
 def batch_list(page: BatchPage) -> BatchList:
     """Return a page of batches."""
-    return BatchList(batches=[BatchSummary(**_summary(head)) for head in page.batches], cursor=page.cursor)
+    return BatchList(batches=[_summary(BatchSummary, head) for head in page.batches], cursor=page.cursor)
 
 
-def _summary(head: Header) -> dict[str, Any]:
-    times = {name: timestamp(getattr(head, name)) for name in ("started_at", "closes_at", "expires_at")}
-    same = {name: getattr(head, name) for name in ("user", "state", "done", "form", "resumes")}
-    return (
-        times
-        | same
-        | {
-            "id": head.batch,
-            "undone_by": head.undone_by or "",
-            "settled": len(head.seq),
-            "total": len(head.ids),
-            "outcomes": dict(Counter(sorted(head.outcome.values()))),
-        }
+def _summary[Summary: BatchSummary](model: type[Summary], head: Header, **more: Any) -> Summary:
+    return body_of(
+        model,
+        head,
+        id=head.batch,
+        undone_by=head.undone_by or "",
+        settled=len(head.seq),
+        total=len(head.ids),
+        outcomes=dict(Counter(sorted(head.outcome.values()))),
+        **{name: timestamp(getattr(head, name)) for name in ("started_at", "closes_at", "expires_at")},
+        **more,
     )
 
 

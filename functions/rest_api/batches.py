@@ -19,6 +19,7 @@ from mcpist.running.changes import MAX_LISTED
 from mcpist.running.confirmation import Agreement
 from rest_api.administration.changes import administration
 from rest_api.batch_view import (
+    JSON_TYPE,
     BatchList,
     BatchPlan,
     BatchRequest,
@@ -52,10 +53,7 @@ def start_batch(
     The body is JSON, or JSON Lines of steps (`application/jsonl`). The answer is 202 while the batch runs.
     """
     request = {"commands": body.commands, **body.options.model_dump()}
-    submitted = _prepare(request)
-    if body.dry_run or dry_run:
-        return _plan(submitted)
-    return _submit(submitted, request, max(body.wait, wait))
+    return _begin(request, max(body.wait, wait), dry_run=body.dry_run or dry_run)
 
 
 @router.operation("POST", "/v1/undo", "Undo changes", STARTED)
@@ -65,10 +63,7 @@ def undo_changes(body: UndoRequest) -> Response[BatchView | BatchPlan]:
     A step fails where somebody else has changed its target since, and shows both states.
     """
     request = {"undo": body.undo, "anyway": body.anyway, **body.options.model_dump()}
-    submitted = _prepare(request)
-    if body.dry_run:
-        return _plan(submitted)
-    return _submit(submitted, request, body.wait)
+    return _begin(request, body.wait, dry_run=body.dry_run)
 
 
 @router.operation("GET", "/v1/batches", "List batches")
@@ -104,7 +99,7 @@ def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - th
 def resume_batch(id: str, body: ResumeRequest) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start a new batch with what succeeded in this one; failed, skipped and cancelled steps run again."""
     request = {"resume": id, "again": body.again, **body.options.model_dump()}
-    return _submit(_prepare(request), request, body.wait)
+    return _begin(request, body.wait)
 
 
 @router.operation("POST", "/v1/batches/<id>/confirm", "Confirm a batch", RUNNING)
@@ -120,17 +115,14 @@ def _prepare(request: Mapping[str, Any]) -> Submission:
     return submission.prepare_described(current().permissions, request, current().request_id)
 
 
-def _plan(submitted: Submission) -> Response[BatchView | BatchPlan]:
-    """Return the plan of a batch that does not start."""
-    plan = submitted.describe(current().permissions, current().remaining)
-    return Response(200, "application/json", BatchPlan(plan=plan))
-
-
-def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Response[BatchView | BatchPlan]:
+def _begin(request: dict[str, Any], wait: float, *, dry_run: bool = False) -> Response[BatchView | BatchPlan]:
+    """Check a batch and start it, and return its state; of a dry run the plan."""
+    submitted, left = _prepare(request), current().remaining
+    if dry_run:
+        return Response(200, JSON_TYPE, BatchPlan(plan=submitted.describe(current().permissions, left)))
     if submitted.destructive and len(pack(request)) > MAX_CONTEXT_BYTES:
         raise InvalidRequest(field="commands", problem="a batch that must be confirmed cannot be so large")
     try:
-        left = current().remaining
         head = submitted.submit(current().permissions, ASKED, request, seconds=left, wait=min(wait, left))
     except ConfirmationPending as pending:
         question = pending.details["confirmation"]
@@ -145,7 +137,7 @@ def _follow(head: Header, wait: float) -> Response[BatchView | BatchPlan]:
         head = submission.wait(head, min(wait, exchange.remaining))
     headers = {"location": f"{exchange.request.public_url}/v1/batches/{head.batch}"}
     view = batch_view(head, exchange.permissions)
-    return Response(200 if head.done else 202, "application/json", view, headers=headers)
+    return Response(200 if head.done else 202, JSON_TYPE, view, headers=headers)
 
 
 class ChangeSummary(Body):

@@ -6,7 +6,7 @@ Gemini: https://ai.google.dev/gemini-api/docs/function-calling
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -17,7 +17,7 @@ from mcpist.running.accounts import is_connected, working_services
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.parameters import parameters_of
-from mcpist.tools.declare.tool import Effect
+from mcpist.tools.declare.tool import Effect, Tool
 from rest_api.exchange import current
 from rest_api.router import Operations
 from rest_api.tools import names
@@ -40,8 +40,6 @@ SCHEMA_FIELDS: Mapping[Platform, str] = {
     "anthropic": "input_schema",
     "gemini": "parametersJsonSchema",
 }
-type Definition = tuple[str, str, dict[str, Any]]
-"""A tool's name, its description and the JSON Schema of its arguments."""
 
 
 @router.operation("GET", "/v1/tools", "List the tools")
@@ -83,8 +81,8 @@ def get_tool(name: str) -> ToolDetail:
     permissions = current().permissions
     module, own_name = names.find(permissions, name)
     entry = Registry(permissions).get(f"{module}.{own_name}")
-    tool, translation = permissions.catalogue.module(module).tools[own_name], permissions.translation(module)
-    description, schema = translation.text(tool.description), translation.schema(tool.input_schema)
+    tool = permissions.catalogue.module(module).tools[own_name]
+    description, schema = _texts(permissions, tool)
     return ToolDetail(
         **_summary(permissions, entry, working_services(permissions, [entry])) | {"description": description},
         parameters=parameters_of(schema),
@@ -127,30 +125,26 @@ def _summary(permissions: Permissions, entry: RegistryEntry, working: frozenset[
     }
 
 
+def _texts(permissions: Permissions, tool: Tool) -> tuple[str, dict[str, Any]]:
+    """Return a tool's description and the JSON Schema of its arguments, in the caller's language."""
+    texts = permissions.translation(tool.module)
+    return texts.text(tool.description), texts.schema(tool.input_schema)
+
+
 def _listed(permissions: Permissions, entry: RegistryEntry, working: frozenset[str] | None) -> ToolWithParameters:
-    tool = permissions.catalogue.module(entry.module).tools[entry.tool]
-    schema = permissions.translation(entry.module).schema(tool.input_schema)
+    _, schema = _texts(permissions, permissions.catalogue.module(entry.module).tools[entry.tool])
     return ToolWithParameters(**_summary(permissions, entry, working), parameters=parameters_of(schema))
 
 
 def _definitions(
     permissions: Permissions, platform: Platform, entries: Iterable[RegistryEntry]
 ) -> list[dict[str, Any]]:
-    tools = [permissions.catalogue.module(entry.module).tools[entry.tool] for entry in entries]
-    named = [(names.rest_name(permissions, tool.module, tool.name), tool) for tool in tools]
-    translated = (
-        (name, (texts := permissions.translation(tool.module)).text(tool.description), texts.schema(tool.input_schema))
-        for name, tool in named
-    )
-    return definitions(platform, list(translated))
-
-
-def definitions(platform: Platform, tools: Sequence[Definition]) -> list[dict[str, Any]]:
     """Return tools as a request to a platform has them."""
-    declared = [
-        {"name": name, "description": description, SCHEMA_FIELDS[platform]: schema}
-        for name, description, schema in tools
-    ]
+    declared: list[dict[str, Any]] = []
+    for entry in entries:
+        description, schema = _texts(permissions, permissions.catalogue.module(entry.module).tools[entry.tool])
+        name = names.rest_name(permissions, entry.module, entry.tool)
+        declared.append({"name": name, "description": description, SCHEMA_FIELDS[platform]: schema})
     match platform:
         case "openai":
             return [{"type": "function", "function": function} for function in declared]
