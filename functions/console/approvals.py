@@ -1,12 +1,11 @@
 """The page `/approvals`: what waits for a person's decision, one approval with `id`, and what its forms decide."""
 
 from typing import Any
-from urllib.parse import urlencode
 
-from console.lists import Columns, export
+from console.batches.pages import begin
+from console.lists import Columns, export, named_columns
 from console.rendering import ShownText, json_text, shown_text
 from console.visit import Visit
-from mcpist.batch.execution import submission
 from mcpist.errors import ApprovalNotFound, InvalidRequest, from_message
 from mcpist.files.values import readable_json
 from mcpist.http.request import HttpResponse
@@ -16,14 +15,10 @@ from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
 
-COLUMNS: Columns[Approval] = {
-    "id": lambda one: one.id,
-    "tools": lambda one: one.tools,
-    "state": lambda one: one.state,
-    "requested_at": lambda one: utc_text(one.requested_at),
-    "decided_by": lambda one: one.decided_by,
-    "reason": lambda one: one.reason,
-}
+COLUMNS: Columns[Approval] = named_columns(
+    "id tools state requested_at decided_by reason", requested_at=lambda one: utc_text(one.requested_at)
+)
+PAGE = "/approvals"
 MAX_OUTCOME_CHARACTERS, MAX_STEPS_CHARACTERS = 12_000, 60_000
 
 
@@ -39,13 +34,13 @@ def submit(visit: Visit) -> HttpResponse:
     match form("action"):
         case "agree":
             approvals.approve(visit.permissions, approval)
-            return visit.redirect(address(approval), done="approved")
+            return visit.redirect(PAGE, id=approval, done="approved")
         case "refuse":
             approvals.decline(visit.permissions, approval, form("reason"))
-            return visit.redirect(address(approval), done="request_declined")
+            return visit.redirect(PAGE, id=approval, done="request_declined")
         case "cancel":
             approvals.cancel(visit.caller, approval)
-            return visit.redirect(address(approval), done="request_cancelled")
+            return visit.redirect(PAGE, id=approval, done="request_cancelled")
         case "run":
             return _run(visit, approval)
         case "notify":
@@ -54,11 +49,6 @@ def submit(visit: Visit) -> HttpResponse:
             made = notification.set_address(visit.administration, visit.permissions.catalogue, form("url"))
             return _show_lists(visit, secret="" if made.place or not made.url else made.secret)
     raise InvalidRequest(field="action", problem="this action is unknown")
-
-
-def address(approval: str) -> str:
-    """Return the path of the page of an approval."""
-    return f"/approvals?{urlencode({'id': approval})}"
 
 
 def _show_lists(visit: Visit, *, secret: str = "") -> HttpResponse:
@@ -91,12 +81,10 @@ def _run(visit: Visit, approval: str) -> HttpResponse:
         raise ApprovalNotFound(approval_id=approval)
     consent = Agreement(can_ask=True, question=approval, agreed=True)
     if not found.is_call:
-        prepared = submission.prepare_described(visit.permissions, found.request, visit.request_id)
-        head = prepared.submit(visit.permissions, consent, seconds=visit.remaining)
-        return visit.redirect(f"/batches?{urlencode({'id': head.batch})}", done="batch_confirmed")
+        return begin(visit, found.request, consent, done="batch_confirmed")
     use = ToolUse.of_request(found.request, visit.request_id)
     gate.admit(visit.permissions, use, consent).run(visit.remaining)
-    return visit.redirect(address(approval), done="request_run")
+    return visit.redirect(PAGE, id=approval, done="request_run")
 
 
 def _steps(request: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode
 
 from console.lists import Columns, export, list_page
 from console.rendering import json_text
@@ -14,7 +13,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.tools.declare.parameters import Parameter, parameters_of
 
-MODULE_NAME = "automations"
+MODULE_NAME, PAGE = "automations", "/automations"
 COLUMNS: Columns[Mapping[str, Any]] = {
     "name": lambda row: row["name"],
     "batch": lambda row: row["batch"],
@@ -40,23 +39,18 @@ def submit(visit: Visit) -> HttpResponse:
             if wrong := next((field for field in fields if field.problem), None):
                 raise InvalidRequest(field=wrong.name, problem="it is no JSON")
             made = visit.use(MODULE_NAME, "set", arguments_of(fields))
-            return visit.redirect(address(made["name"]), done="automation_set")
+            return visit.redirect(PAGE, name=made["name"], done="automation_set")
         case "pause" | "resume" | "replay" as tool:
             run = {"run": form("run")} if tool == "replay" else {}
             visit.use(MODULE_NAME, tool, {"name": name, **run})
             done = {"pause": "automation_paused", "resume": "automation_resumed", "replay": "automation_replayed"}
-            return visit.redirect(address(name), done=done[tool])
+            return visit.redirect(PAGE, name=name, done=done[tool])
         case "preview":
             event = {"event": form("past")} if form("past") else {}
             return _show_one(visit, name, preview=visit.use(MODULE_NAME, "preview", {"name": name, **event}))
         case "end":
             return _end(visit, name)
     raise InvalidRequest(field="action", problem="this action is unknown")
-
-
-def address(name: str) -> str:
-    """Return the path of the page of an automation."""
-    return f"/automations?{urlencode({'name': name})}"
 
 
 def _end(visit: Visit, name: str) -> HttpResponse:
@@ -68,7 +62,7 @@ def _end(visit: Visit, name: str) -> HttpResponse:
     target, request = f"automations.{name}", visit.request_id
     audit.record_change(visit.caller, action="automations.end", target=target, request=request)
     setting.end(visit.caller, found)
-    return visit.redirect("/automations", done="automation_ended")
+    return visit.redirect(PAGE, done="automation_ended")
 
 
 def _show_list(visit: Visit) -> HttpResponse:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.batches import pages as batches
-from console.lists import Columns, export, list_page
+from console.lists import Columns, export, list_page, named_columns
 from console.visit import Visit
 from mcpist.batch.execution.undo import plan_undo
 from mcpist.http.request import HttpResponse
@@ -13,14 +13,7 @@ from mcpist.running import changes
 from mcpist.running.changes import ChangeRecord
 
 MAX_SHOWN_CHARACTERS = 2_000
-COLUMNS: Columns[ChangeRecord] = {
-    "id": lambda row: row.id,
-    "tool": lambda row: row.tool,
-    "created_at": lambda row: row.created_at,
-    "batch": lambda row: row.batch,
-    "undone_by": lambda row: row.undone_by,
-    "problem": lambda row: row.problem,
-}
+COLUMNS: Columns[ChangeRecord] = named_columns("id tool created_at batch undone_by problem")
 
 
 def show(visit: Visit) -> HttpResponse:

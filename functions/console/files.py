@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.lists import Columns, export, read_on
+from console.lists import Columns, export, named_columns, read_on
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist.files import access
@@ -19,15 +19,9 @@ from mcpist.render.answer import compact_json
 
 PAGE_FILES = 50
 MAX_SEARCH_CHARACTERS = 100
-COLUMNS: Columns[FileRecord] = {
-    "sha256": lambda file: file.sha256,
-    "name": lambda file: file.name,
-    "content_type": lambda file: file.content_type,
-    "size_bytes": lambda file: file.size_bytes,
-    "created_at": lambda file: file.created_at,
-    "kept_until": lambda file: file.expiry,
-    "user": lambda file: file.user,
-}
+COLUMNS: Columns[FileRecord] = named_columns(
+    "sha256 name content_type size_bytes created_at kept_until user", kept_until=lambda file: file.expiry
+)
 MAX_DOWNLOAD_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 VIEWS = ("rows", "lines")
 PAGE_LINES = 200

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from console.visit import Visit
@@ -18,6 +19,11 @@ MAX_NUMBER_DIGITS = 15
 
 type Columns[Item] = Mapping[str, Callable[[Item], Any]]
 """The value of each column by its name in an address and in the head of an export; the first names an item."""
+
+
+def named_columns[Item](names: str, **values: Callable[[Item], Any]) -> Columns[Item]:
+    """Return the columns of these names: each is the attribute of an item, unless a function makes its value."""
+    return {name: values.get(name) or attrgetter(name) for name in names.split()}
 
 
 def list_page[Item](visit: Visit, items: Iterable[Item], columns: Columns[Item], default: str = "") -> ListPage[Item]:

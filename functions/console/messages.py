@@ -5,10 +5,9 @@ That page says what happened and who must act, and has links to continue.
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from console import rendering
-from console.texts import texts
+from console.rendering import address, render, texts
 from mcpist.errors import (
     AccountError,
     AdministratorError,
@@ -55,13 +54,13 @@ def message_page(
 ) -> HttpResponse:
     """Return a page of texts; those of an error are its `hint` and its `code`, and `who` must act."""
     values = {"heading": heading, "text": text, "actions": list(actions), "hint": "", "who": "", "code": "", **of_error}
-    html = rendering.render("message.html", texts(request.language()), values)
+    html = render("message.html", texts(request.language()), values)
     return html_response(request, html, status=status, cookies=cookies)
 
 
 def show_template(request: BrowserRequest, template: str, **values: Any) -> HttpResponse:
     """Return another page for people who may not be signed in."""
-    return html_response(request, rendering.render(template, texts(request.language()), values))
+    return html_response(request, render(template, texts(request.language()), values))
 
 
 def show_error(request: BrowserRequest, error: McpistError, request_id: str) -> HttpResponse:
@@ -78,7 +77,7 @@ def show_error(request: BrowserRequest, error: McpistError, request_id: str) -> 
         case OrganizationAmbiguous():
             heading, hint, who = t("error.which_organization"), "", ""
             names = error.details["known"].split(", ")
-            actions = [(name, f"{path}?{urlencode({'organization': name})}") for name in names]
+            actions = [(name, address(path, organization=name)) for name in names]
         case MembershipRequired():
             actions = [(t("error.other_login"), f"{path}?again=1")]
         case AuthenticationError():

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlencode
 
-from console.lists import LIST_PAGE_ROWS, Columns, export, list_page
+from console.lists import LIST_PAGE_ROWS, Columns, export, list_page, named_columns
 from console.organization.review import VERSION_FIELD, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from mcpist_services.upstream.category import CategoryModule
     from mcpist_services.upstream.trust import TextLine
 
-MAX_COMPARED_TOOLS = 50
+PAGE, MAX_COMPARED_TOOLS = "/modules", 50
 APP_FIELDS = ("client_id", "client_secret", "authorize_url", "token_url", "revoke_url")
 
 
@@ -52,13 +51,11 @@ def show(visit: Visit) -> HttpResponse:
     """Show the modules, and the panel of one that was registered or of a new one; or all as CSV."""
     permissions = permissions_of(visit)
     entries, approvals = Registry(permissions, everything=True).modules(), count_waiting(permissions)
-    columns: Columns[RegistryEntry] = {
-        "name": lambda entry: entry.name,
-        "source": lambda entry: entry.source,
-        "tools": lambda entry: entry.tool_count,
-        "enabled": lambda entry: entry.enabled,
-        "waiting": lambda entry: approvals.get(entry.name, 0),
-    }
+    columns: Columns[RegistryEntry] = named_columns(
+        "name source tools enabled waiting",
+        tools=lambda entry: entry.tool_count,
+        waiting=lambda entry: approvals.get(entry.name, 0),
+    )
     if exported := export(visit, "modules", entries, columns):
         return exported
     page = list_page(visit, entries, columns)
@@ -128,12 +125,11 @@ def _register(visit: Visit) -> HttpResponse:
     """Show what a registration would bring, and register it where the form confirms that."""
     request, is_reviewed = _request(visit), bool(visit.request.form_value(VERSION_FIELD))
     made = registration.register(visit.administration, request, dry_run=not is_reviewed)
-    back = f"/modules?{urlencode({'id': request.name})}"
     if is_reviewed:
-        return visit.redirect(back, done="module_registered")
+        return visit.redirect(PAGE, id=request.name, done="module_registered")
     tools = tool_states(visit.caller, made.module, made.definition) if request.kind == "api" else []
     target = f"modules.{request.name}"
-    return show_review(visit, made.applied, "modules.create", target, back="/modules?new=1", tools=tools)
+    return show_review(visit, made.applied, "modules.create", target, back=f"{PAGE}?new=1", tools=tools)
 
 
 def _request(visit: Visit) -> ModuleRequest:
@@ -156,7 +152,7 @@ def _approve(visit: Visit, name: str) -> HttpResponse:
         raise InvalidRequest(field="tools", problem="choose at least one tool")
     fingerprints, tools = [one[0] for one in ticked], [one[2] for one in ticked]
     registration.approve(visit.administration, name, tools, fingerprints)
-    return visit.redirect(f"/modules?{urlencode({'id': name})}", done="tools_approved")
+    return visit.redirect(PAGE, id=name, done="tools_approved")
 
 
 def _change_app(visit: Visit, name: str, *, sets: bool) -> HttpResponse:
@@ -173,15 +169,15 @@ def _change_app(visit: Visit, name: str, *, sets: bool) -> HttpResponse:
         apps.set_app(visit.administration, name, parse_model(ModuleAppRequest, given))
     else:
         apps.remove_app(visit.administration, name)
-    return visit.redirect(f"/modules?{urlencode({'id': name})}", done="app_set" if sets else "app_removed")
+    return visit.redirect(PAGE, id=name, done="app_set" if sets else "app_removed")
 
 
 def _remove(visit: Visit, name: str) -> HttpResponse:
     is_reviewed = bool(visit.request.form_value(VERSION_FIELD))
     applied = registration.unregister(visit.administration, name, dry_run=not is_reviewed)
     if is_reviewed:
-        return visit.redirect("/modules", done="module_removed")
-    return show_review(visit, applied, "modules.delete", f"modules.{name}", back="/modules")
+        return visit.redirect(PAGE, done="module_removed")
+    return show_review(visit, applied, "modules.delete", f"modules.{name}", back=PAGE)
 
 
 def compare(text: str, approved: str | None) -> Comparison:

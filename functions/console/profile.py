@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from console import logs
 from console.activity import newest_uses
-from console.http.cookies import clear_cookie, set_choice_cookie
+from console.cookies import CHOICE_SECONDS, clear_cookie
 from console.rendering import json_text
 from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_end, record_sign_out
 from console.visit import DENSITIES, Visit
@@ -64,14 +64,14 @@ def submit(visit: Visit) -> HttpResponse:
         case "language":
             language = request.form_value("language")
             administration.set_locale(visit.caller, cast("Locale", language), visit.request_id)
-            return visit.redirect(
-                "/profile", done="language", cookies=[set_choice_cookie(request, "language", language)]
-            )
+            cookie = request.set_cookie("language", language, CHOICE_SECONDS)
+            return visit.redirect("/profile", done="language", cookies=[cookie])
         case "density":
             density = request.form_value("density")
             if density not in DENSITIES:
                 raise InvalidRequest(field="density", problem=f"it is one of {', '.join(DENSITIES)}")
-            return visit.redirect("/profile", done="density", cookies=[set_choice_cookie(request, "density", density)])
+            cookie = request.set_cookie("density", density, CHOICE_SECONDS)
+            return visit.redirect("/profile", done="density", cookies=[cookie])
         case "sign_out_there":
             record_sign_out(subject, browsers.sign_out(subject, request.form_value("browser")))
             return visit.redirect("/profile", done="signed_out_there")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,6 +15,7 @@ from markupsafe import Markup
 from mcpist.errors import (
     AccountError,
     AdministratorError,
+    Locale,
     ModuleNotFound,
     PageNotFound,
     SchemaFetchError,
@@ -25,13 +26,13 @@ from mcpist.errors import (
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import file_response
 from mcpist.http.request import HttpResponse
-from mcpist.http.texts import Texts
+from mcpist.http.texts import Texts, read_texts
 from mcpist.render.answer import estimate_tokens
 from mcpist.running.destructive_use import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES, LOCALES = (Path(__file__).parent / name for name in ("templates", "locales"))
 _EXPLAINED = (AdministratorError, AccountError, ModuleNotFound, ToolNotFound, UpstreamUnavailable, SchemaFetchError)
 EXPLAINED_CODES = frozenset(
     kind.code for one in _EXPLAINED for kind in (one, *concrete_errors(one)) if hasattr(kind, "code")
@@ -67,6 +68,11 @@ def shown_text(text: str, characters: int, *, counted: str = "") -> ShownText:
     return ShownText(text[:characters], estimate_tokens(counted or text), len(text) > characters)
 
 
+def texts(language: Locale) -> Texts:
+    """Return the texts of a language."""
+    return read_texts(LOCALES, language)
+
+
 def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
     """Return a page in the language of the texts."""
     return environment().get_template(template).render(t=texts, **values)
@@ -99,6 +105,12 @@ def environment() -> Environment:
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}
     made.globals["AUDIT_COLUMNS"] = AUDIT_COLUMNS
     return made
+
+
+def address(path: str, /, **query: str | None) -> str:
+    """Return an address with the parts of its query that are not empty, added to those that it has."""
+    given = {name: value for name, value in query.items() if value}
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(given)}" if given else path
 
 
 def service_path(name: str) -> str:

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from console import approvals, automations, changes, connections, files, home, logs, modules, profile, rendering, search
 from console.batches import pages as batches
-from console.http import cookies
-from console.http.cookies import BrowserSession
+from console.cookies import BrowserSession, read, set_cookie
 from console.organization import company, policies, roles, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
@@ -96,7 +95,7 @@ def respond(request: BrowserRequest, arrived: Exchange) -> HttpResponse:
         return PROGRAMS[route](request)
     if route in PUBLIC:
         return PUBLIC[route](request)
-    page, cookie = _find_page(route, request), cookies.read(request, BrowserSession)
+    page, cookie = _find_page(route, request), read(request, BrowserSession)
     wanted = request.query.get("organization", "")
     if request.method == "GET" and (
         cookie is None or "again" in request.query or wanted not in {"", cookie.organization}
@@ -153,7 +152,7 @@ def _renewed(visit: Visit) -> str:
     """Return the cookie of a session that the broker has renewed."""
     session = visit.session
     cookie = BrowserSession(session.organization, session.user, session.sealed)
-    return cookies.set_cookie(visit.request, cookie, max(0, int(session.expires_at - visit.now)))
+    return set_cookie(visit.request, cookie, max(0, int(session.expires_at - visit.now)))
 
 
 def _to_login(request: BrowserRequest, organization: str) -> HttpResponse:

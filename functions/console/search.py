@@ -5,8 +5,8 @@ With scripts Ctrl-K or Cmd-K opens it above any page. Each group is bounded, and
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlencode
 
+from console.rendering import address
 from console.visit import Visit, visible_entries
 from mcpist.audit.record import SHARDS
 from mcpist.audit.search import Filters, find
@@ -41,7 +41,7 @@ def _groups(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
     yield ("tools", list(_tools(visit, text)))
     yield ("batches", list(_batches(visit, text)))
     files = access.list_page(visit.caller, "", MAX_GROUP_RESULTS, text).files
-    yield ("files", [(one.content_type, one.sha256[:12], _link("/files", sha256=one.sha256)) for one in files])
+    yield ("files", [(one.content_type, one.sha256[:12], address("/files", sha256=one.sha256)) for one in files])
     if visit.is_administrator:
         yield from _people(visit, text)
         yield ("logs", list(_rows(visit, text)))
@@ -50,21 +50,21 @@ def _groups(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
 def _tools(visit: Visit, text: str) -> Iterator[Result]:
     for tool in visit.permissions.search(text, MAX_GROUP_RESULTS):
         name, summary = f"{tool.module}.{tool.name}", visit.permissions.translation(tool.module).text(tool.summary)
-        yield (name, summary, _link("/tools", tool=name))
+        yield (name, summary, address("/tools", tool=name))
 
 
 def _people(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
     _, organization = visit.administration.read()
     users = organization.search_users(text)[:MAX_GROUP_RESULTS]
     roles = organization.search_roles(text)[:MAX_GROUP_RESULTS]
-    yield ("users", [(one.name or one.id, one.id, _link("/users", id=one.id)) for one in users])
-    yield ("roles", [(one.name, "", _link("/roles", id=one.name)) for one in roles])
+    yield ("users", [(one.name or one.id, one.id, address("/users", id=one.id)) for one in users])
+    yield ("roles", [(one.name, "", address("/roles", id=one.name)) for one in roles])
 
 
 def _batches(visit: Visit, text: str) -> Iterator[Result]:
     recent = list_recent(visit.caller.organization, visit.caller.user, limit=SEARCHED_BATCHES).batches
     for head in search(recent, text, lambda head: (head.batch, *head.ids))[:MAX_GROUP_RESULTS]:
-        yield (head.batch, ", ".join(head.ids[:MAX_GROUP_RESULTS]), _link("/batches", id=head.batch))
+        yield (head.batch, ", ".join(head.ids[:MAX_GROUP_RESULTS]), address("/batches", id=head.batch))
 
 
 def _rows(visit: Visit, text: str) -> Iterator[Result]:
@@ -74,9 +74,5 @@ def _rows(visit: Visit, text: str) -> Iterator[Result]:
     page = find(organization, since=since, until=until, filters=filters, limit=MAX_GROUP_RESULTS, max_requests=SHARDS)
     for row in page.rows:
         title = f"{row['tool'] or row['event']} {row['outcome']}"
-        yield (title, f"{row['user']} {row['time'][:16].replace('T', ' ')}", _link("/logs", id=row["id"]))
-    yield (visit.texts("frame.all_logs"), text, _link("/logs", text=text))
-
-
-def _link(path: str, **query: str) -> str:
-    return f"{path}?{urlencode(query)}"
+        yield (title, f"{row['user']} {row['time'][:16].replace('T', ' ')}", address("/logs", id=row["id"]))
+    yield (visit.texts("frame.all_logs"), text, address("/logs", text=text))

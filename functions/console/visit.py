@@ -7,12 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlencode
 
-from console import rendering
-from console.http import csrf
+from console import csrf
+from console.rendering import address, render, texts
 from console.sign_in.sessions import OpenSession
-from console.texts import texts
 from mcpist.caller import Caller
 from mcpist.errors import FormRefused, McpistError, StoreUnavailable
 from mcpist.http.browser import BrowserRequest
@@ -150,20 +148,18 @@ class Visit(Exchange):
             "done": self.texts(done) if done in self.texts else "",
             **values,
         }
-        html = rendering.render(template, self.texts, given)
+        html = render(template, self.texts, given)
         status = self.refused.status if self.refused else status
         return html_response(self.request, html, status=status, cookies=cookies)
 
-    def redirect(self, path: str, *, done: str = "", cookies: Sequence[str] = ()) -> HttpResponse:
+    def redirect(self, path: str, *, done: str = "", cookies: Sequence[str] = (), **query: str) -> HttpResponse:
         """Lead to a page of ours after a change; `done` is the key of the text that the page shows about it."""
-        joint = "&" if "?" in path else "?"
-        return redirect(f"{self.request.public_url}{path}{f'{joint}done={done}' if done else ''}", cookies=cookies)
+        return redirect(self.request.public_url + address(path, **query, done=done), cookies=cookies)
 
     def link(self, changes: Mapping[str, str | None]) -> str:
         """Return this page's address with other query parameters; None removes one, and `done` is never kept."""
         query = {name: value for name, value in self.request.query.items() if name not in {"done", "again"}}
-        merged = {name: value for name, value in {**query, **changes}.items() if value}
-        return f"{self.request.path}?{urlencode(merged)}" if merged else self.request.path
+        return address(self.request.path, **{**query, **changes})
 
     def use(self, module: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Use a tool through the gate, as every door does, and return its JSON; the form's button is the agreement."""

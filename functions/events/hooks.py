@@ -5,7 +5,6 @@ so that none is taken again once that is forgotten, an old one is refused.
 """
 
 import hmac
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -98,8 +97,4 @@ def take(source: EventSource, event_type: EventType, occurrence: Occurrence) -> 
 
 def refuse(error: McpistError) -> HttpResponse:
     """Return the response to a request that is refused: its code alone, since a stranger may have sent it."""
-    return {
-        "statusCode": error.status,
-        "headers": {"content-type": "application/json"},
-        "body": json.dumps({"code": error.code}),
-    }
+    return json_response(error.status, {"code": error.code})

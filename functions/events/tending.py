@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 
+from events.callbacks import delay
 from events.hooks import take
 from mcpist.caller import Caller, Proof
 from mcpist.errors import McpistError, MembershipRequired, ToolExecutionError
@@ -26,7 +27,6 @@ from mcpist_services.events import require, types_of, use_of
 
 MAX_FAILURES = 50
 """In a row: about two days, after which a source is left as it is."""
-FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 60, 3600
 RENEWAL_RESERVE_SECONDS = 6 * 3600
 MAX_PROBLEM_CHARACTERS = 300
 
@@ -132,8 +132,7 @@ def _failed(source: EventSource, error: McpistError) -> None:
         sources.end(source, wall_clock())
         return
     failures = source.failures + 1
-    pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10), MAX_PAUSE_SECONDS)
-    due_at = None if failures >= MAX_FAILURES else wall_clock() + pause
+    due_at = None if failures >= MAX_FAILURES else wall_clock() + delay(failures)
     is_gone = isinstance(error, ToolExecutionError) and error.details.get("http_status") == HTTPStatus.GONE
     lost = {"cursor": ""} if is_gone else {}  # the vendor keeps nothing from so long ago
     problem = f"{error.code}: {error}"[:MAX_PROBLEM_CHARACTERS]

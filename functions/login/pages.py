@@ -14,7 +14,7 @@ from mcpist.errors import McpistError
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import html_response
 from mcpist.http.request import HttpResponse
-from mcpist.http.texts import Texts, read_texts
+from mcpist.http.texts import read_texts
 from mcpist.loopback import is_loopback_url
 from mcpist.people.issuers import known_issuers, own_issuer
 from mcpist.visible_text import visible
@@ -73,7 +73,7 @@ def show(
     request: BrowserRequest, kind: str, *, status: int = 200, redirect_source: str = "", **values: Any
 ) -> HttpResponse:
     """Show a page of a kind, whose texts have its name, with values."""
-    t = texts(request)
+    t = read_texts(FOLDER / "locales", request.language())
     response = html_response(request, _template().render(t=t, kind=kind, style=_style(), **values), status=status)
     # A browser applies `form-action` also to the redirect that answers the form.
     policy = (
@@ -82,11 +82,6 @@ def show(
     )
     response["headers"] = {**response["headers"], "content-security-policy": policy}
     return response
-
-
-def texts(request: BrowserRequest) -> Texts:
-    """Return the texts in the language of a request."""
-    return read_texts(FOLDER / "locales", request.language())
 
 
 def _source(uri: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field
 from mcpist.caller import ApprovalMode
 from mcpist.running import approvals, notification
 from mcpist.running.approvals import Approval, ApprovalState
-from rest_api.administration.changes import administration
+from rest_api.administration.changes import administration, shown_once
 from rest_api.exchange import current, timestamp
 from rest_api.router import Body, Operations, RequestBody
 
@@ -111,8 +111,7 @@ def cancel_approval(id: str) -> ApprovalDetail:  # noqa: A002 - the path's varia
 def set_notification(body: NotificationRequest) -> Response[NotificationBody]:
     """Tell the organization at another address when something waits; the answer has the new key of the signatures."""
     made = notification.set_address(administration(), current().permissions.catalogue, body.url)
-    shown_once = NotificationBody(url=made.url, secret=made.secret)
-    return Response(200, "application/json", shown_once, headers={"cache-control": "no-store"})
+    return shown_once(NotificationBody(url=made.url, secret=made.secret), 200)
 
 
 def _detail(found: Approval) -> ApprovalDetail:

@@ -11,6 +11,7 @@ from mcpist.files.ranges import read_range
 from mcpist.paging import DEFAULT_PAGE_ITEMS
 from rest_api.administration.changes import body_of
 from rest_api.exchange import current
+from rest_api.negotiation import matches
 from rest_api.router import Body, Cursor, Limit, Operations, SearchText
 
 MAX_FILE_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
@@ -79,7 +80,7 @@ def get_file(sha256: str) -> Response[Any]:
     etag = f'"{sha256}"'
     file = access.find(exchange.caller, sha256, "sha256")
     common = {"etag": etag, "accept-ranges": "bytes", "cache-control": "private, immutable, max-age=3600"}
-    if etag in headers.get("if-none-match", ""):
+    if matches(headers.get("if-none-match", ""), etag):
         return Response(304, headers=common)
     try:
         read = read_range(exchange.caller, sha256, headers.get("range", ""))

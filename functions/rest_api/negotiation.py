@@ -28,7 +28,7 @@ def negotiated(exchange: RestExchange, response: HttpResponse) -> HttpResponse:
         digest = hashlib.sha256(body.encode()).digest()
         headers.setdefault("etag", f'"{base64.urlsafe_b64encode(digest).decode()[:TAG_CHARACTERS]}"')
         headers.setdefault("cache-control", "private, no-cache")
-        if _matches(request.headers.get("if-none-match", ""), headers["etag"]):
+        if matches(request.headers.get("if-none-match", ""), headers["etag"]):
             kept = {name: value for name, value in headers.items() if name != "content-type"}
             return {"statusCode": 304, "headers": kept | {"vary": "accept-encoding"}, "body": ""}
     content, encoding = compress(request.headers, body.encode())
@@ -83,7 +83,7 @@ def _rate_limit(exchange: RestExchange) -> dict[str, str]:
     }
 
 
-def _matches(stated: str, etag: str) -> bool:
+def matches(stated: str, etag: str) -> bool:
     """Whether `If-None-Match` names an entity tag, by the weak comparison; `*` names any."""
     tags = {tag.strip().removeprefix("W/") for tag in stated.split(",")}
     return not tags.isdisjoint({"*", etag.removeprefix("W/")})

@@ -46,6 +46,12 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
+class AdministrationRequest(BaseModel):
+    """The same with fields in snake case, as the file that `mcpist org export` writes has them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class PageBody(BaseModel):
     """A page of a list."""
 

@@ -7,6 +7,7 @@ event has `groups`. A machine of a release before 2026-11-27 takes them one by o
 """
 
 import time
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,16 @@ from mcpist.batch.execution.settling import enter
 from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
+from mcpist.caller import Caller, Proof
 from mcpist.errors import InternalError
 from mcpist.events import own as own  # it tells of files
+from mcpist.people import directory
+from mcpist.render.shows import Shows
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
-from mcpist_services.catalogue import preloads
-from step_runner.rights import find_shows, permissions_of
+from mcpist_services.catalogue import CATALOGUE, preloads
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -52,7 +56,7 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
     if attempt.step < 0:  # the start of a batch on the relay, before any step has settled
         head = ledger.get_header(attempt.pk)
         _log_entered(head)
-        start_ready_steps(head, event["machine"])
+        _start_steps(head, [step for step in head.open_steps if head.is_ready(step)], event["machine"])
         return response
     with ToolStepWork(attempt, permissions_of, find_shows, _log_entered) as work:
         result = enter(attempt, work)
@@ -72,6 +76,27 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
         return response
     response["go"] = {f"s{step}": True for step in result.head.opened_by(attempt.step)}
     return response
+
+
+def permissions_of(head: Header) -> Permissions:
+    """Return the permissions of the user who started a batch, read anew for each step."""
+    return Permissions(_caller(head), CATALOGUE)
+
+
+def find_shows(head: Header, module: str, tool: str) -> Shows:
+    """Return the fields of a tool's answers; only those of a module that is no file depend on the caller."""
+    catalogue = CATALOGUE if module in CATALOGUE.names else CATALOGUE.of(_caller(head))
+    return catalogue.shows(module, tool)
+
+
+def _caller(head: Header) -> Caller:
+    caller = directory.identify(
+        head.subject,
+        organization=head.organization,
+        roles=head.roles,
+        proof=Proof("warrant", head.warrant) if head.warrant else None,
+    )
+    return replace(caller, client=head.client, reading_only=head.reading_only, pins=head.pins)
 
 
 def _log_entered(head: Header) -> None:
@@ -102,11 +127,6 @@ def _age_seconds(started: str) -> float:
     return time.time() - datetime.fromisoformat(started).timestamp() if started else 0
 
 
-def start_ready_steps(head: Header, machine: str) -> None:
-    """Start an execution of the relay for each step that is ready."""
-    _start_steps(head, [step for step in head.open_steps if head.is_ready(step)], machine)
-
-
 def start_opened_steps(attempt: StepAttempt, result: AttemptResult, machine: str) -> None:
     """Start an execution of the relay for each step that settling this one opened.
 
@@ -134,6 +154,7 @@ def continue_batch(attempt: StepAttempt, head: Header, machine: str, *, relayed:
 
 
 def _start_steps(head: Header, steps: list[int], machine: str) -> None:
+    """Start an execution of the relay for each of some steps."""
     for step in steps:
         _start_execution(machine, f"{head.batch}-{step}", {"batch": head.pk, "step": step}, head.batch)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from console import activity
-from console.texts import texts
+from console.rendering import texts
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.people import directory

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from console.connections import service_path
-from console.rendering import render
+from console.rendering import render, texts
 from console.sign_in.sessions import OpenSession
-from console.texts import texts
 from console.visit import Visit
 from mcpist.caller import Caller, Role, Subject
 from mcpist.http.browser import BrowserRequest

@@ -5,8 +5,7 @@ from pathlib import Path
 from string import Formatter
 from typing import get_args
 
-from console.rendering import TEMPLATES, compile_all
-from console.texts import texts
+from console.rendering import TEMPLATES, compile_all, texts
 from mcpist.tools.declare.module import ModuleKind
 from tests.faults import for_each
 

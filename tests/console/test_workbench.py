@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.workbench.draft import Draft, parse
-from console.workbench.steps import planned
+from console.workbench.draft import Draft, parse, planned
 from mcpist.batch.execution import submission
 from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.batch.ledger import ledger

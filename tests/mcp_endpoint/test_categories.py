@@ -229,7 +229,10 @@ def test_a_setting_lists_the_proxy_tools_beside_the_meta_tools(
     assert "Unknown tool" in endpoint.request("tools/call", name="get-category-tools", arguments={})["error"]["message"]
     monkeypatch.setenv("CATEGORY_TOOLS", "on")
     settings.cache_clear()
-    assert list(tools(endpoint)) == ["get_module_schema", "call", "batch", *proxy.REQUEST_MODELS]
+    offered = list(tools(endpoint))
+    assert offered == ["get_module_schema", "call", "batch", *proxy.REQUEST_MODELS]
+    refused = endpoint.request("tools/call", name="none", arguments={})["error"]["message"]
+    assert refused == f"Unknown tool: none. Tools: {', '.join(offered)}"
     assert list(schemas(endpoint)["tools"]) == ["read_file", "screenshot", "fail"]
     assert upstreams
 

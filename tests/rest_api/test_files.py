@@ -49,8 +49,9 @@ def test_a_range_past_the_end_cannot_be_satisfied(rest: RestClient, stored: str)
     assert (answer.status, answer.json["code"]) == (416, "RANGE_NOT_SATISFIABLE")
 
 
-def test_a_file_that_the_client_has_is_not_sent_again(rest: RestClient, stored: str) -> None:
-    answer = rest.with_headers(if_none_match=f'"{stored}"').get(f"/v1/files/{stored}")
+@pytest.mark.parametrize("known", ['"{}"', 'W/"{}"', '"other", "{}"', "*"])
+def test_a_file_that_the_client_has_is_not_sent_again(rest: RestClient, stored: str, known: str) -> None:
+    answer = rest.with_headers(if_none_match=known.format(stored)).get(f"/v1/files/{stored}")
     assert (answer.status, answer.text) == (304, "")
 
 

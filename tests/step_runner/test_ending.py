@@ -18,7 +18,7 @@ from mcpist.caller import Role
 from mcpist.errors import ExecutionsExhausted, StoreUnavailable
 from mcpist.people import directory
 from mcpist.running.broker import INVOKE_TIMEOUT_SECONDS, MAX_INVOKE_ATTEMPTS
-from step_runner.rights import find_shows, permissions_of
+from step_runner.handler import find_shows, permissions_of
 from tests import members
 from tests.step_runner.ledger_batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
 

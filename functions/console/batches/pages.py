@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
-from console.approvals import address
 from console.batches import watching
-from console.lists import Columns, export, read_on
+from console.lists import Columns, export, named_columns, read_on
 from console.visit import Visit
 from mcpist.batch.execution import opening, submission
 from mcpist.batch.ledger import ledger
@@ -22,7 +20,7 @@ from mcpist.moments import utc_text
 from mcpist.people import questions
 from mcpist.running.confirmation import Agreement
 
-PAGE_BATCHES = 20
+PAGE, PAGE_BATCHES = "/batches", 20
 EXAMPLE_BATCH = """mcpist batch --watch - <<'STEPS'
 {"id":"list","module":"files","tool":"list","params":{"limit":5}}
 {"id":"look","module":"files","tool":"stat","each":"${list.items}","params":{"path":"${each.path}"},"output":true}
@@ -50,14 +48,13 @@ class BatchRow:
         return self.head.changed_at - self.head.started_at if self.head.done and self.head.changed_at else None
 
 
-COLUMNS: Columns[BatchRow] = {
-    "batch": lambda row: row.head.batch,
-    "state": lambda row: row.state,
-    "steps": lambda row: len(row.head.ids),
-    "started_at": lambda row: utc_text(row.head.started_at),
-    "seconds": lambda row: row.seconds,
-    "user": lambda row: row.head.user,
-}
+COLUMNS: Columns[BatchRow] = named_columns(
+    "batch state steps started_at seconds user",
+    batch=lambda row: row.head.batch,
+    steps=lambda row: len(row.head.ids),
+    started_at=lambda row: utc_text(row.head.started_at),
+    user=lambda row: row.head.user,
+)
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -102,14 +99,14 @@ def _cancel(visit: Visit) -> HttpResponse:
     """Let no further step of a batch start."""
     batch = visit.request.form_value("id")
     submission.cancel(visit.caller, batch)
-    return visit.redirect(_address(id=batch), done="batch_cancelled")
+    return visit.redirect(PAGE, id=batch, done="batch_cancelled")
 
 
 def _open(visit: Visit) -> HttpResponse:
     """Let an administrator read the results of another user's batch."""
     batch = visit.request.form_value("id")
     opening.open_results(visit.caller, batch, visit.request.form_value("reason"))
-    return visit.redirect(_address(id=batch), done="batch_opened")
+    return visit.redirect(PAGE, id=batch, done="batch_opened")
 
 
 def _resume(visit: Visit) -> HttpResponse:
@@ -118,16 +115,16 @@ def _resume(visit: Visit) -> HttpResponse:
     return begin(visit, {"resume": visit.request.form_value("id"), "again": again}, done="batch_resumed")
 
 
-def begin(visit: Visit, context: dict[str, Any], *, done: str) -> HttpResponse:
+def begin(visit: Visit, context: dict[str, Any], consent: Agreement = ASKED, *, done: str) -> HttpResponse:
     """Start a batch and lead to its page; lead to the question about it where it destroys something."""
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
     try:
-        head = prepared.submit(visit.permissions, ASKED, context, seconds=visit.remaining)
+        head = prepared.submit(visit.permissions, consent, context, seconds=visit.remaining)
     except ConfirmationPending as question:
-        return visit.redirect(_address(confirm=question.details["confirmation"]))
+        return visit.redirect(PAGE, confirm=question.details["confirmation"])
     except ApprovalPending as waits:
-        return visit.redirect(address(waits.details["approval_id"]))
-    return visit.redirect(_address(id=head.batch), done=done)
+        return visit.redirect("/approvals", id=waits.details["approval_id"])
+    return visit.redirect(PAGE, id=head.batch, done=done)
 
 
 def _keep(visit: Visit) -> HttpResponse:
@@ -141,7 +138,7 @@ def _keep(visit: Visit) -> HttpResponse:
         raise InvalidRequest(field="step", problem="it has no result")
     made = watching.file_content(head, entry, visit.permissions)
     file = access.put(visit.caller, made.content, made.content_type, made.name)
-    return visit.redirect(f"/files?{urlencode({'sha256': file.sha256})}", done="file_kept")
+    return visit.redirect("/files", sha256=file.sha256, done="file_kept")
 
 
 def _ask(visit: Visit) -> HttpResponse:
@@ -152,7 +149,7 @@ def _ask(visit: Visit) -> HttpResponse:
     _, subject = prepared.question(visit.permissions)
     asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *subject))
     if asked.accepted_at is not None:
-        return visit.redirect(_address(id=question))
+        return visit.redirect(PAGE, id=question)
     return visit.page(
         "batches/confirm.html",
         question=question,
@@ -165,18 +162,9 @@ def _ask(visit: Visit) -> HttpResponse:
 def _confirm(visit: Visit) -> HttpResponse:
     """Start the batch of a question once its person agrees; otherwise the question is closed."""
     question = visit.request.form_value("question")
-    context = submission.find_question(visit.caller, question)
-    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    context = dict(submission.find_question(visit.caller, question))
     consent = Agreement(can_ask=True, question=question, agreed=visit.request.form_value("agreed") == "yes")
     try:
-        head = prepared.submit(visit.permissions, consent)
+        return begin(visit, context, consent, done="batch_confirmed")
     except ConfirmationDeclined:
-        return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
-    except ApprovalPending as waits:
-        return visit.redirect(address(waits.details["approval_id"]))
-    return visit.redirect(_address(id=head.batch), done="batch_confirmed")
-
-
-def _address(**query: str) -> str:
-    given = {name: value for name, value in query.items() if value}
-    return f"/batches?{urlencode(given)}" if given else "/batches"
+        return visit.redirect(PAGE, id=context.get("resume", ""), done="batch_declined")

@@ -1,10 +1,10 @@
 """The company: its directory with groups and their roles, its logins, its clients, and issuers whose word counts."""
 
 import re
-from urllib.parse import urlencode
 
 from console.lists import LIST_PAGE_ROWS
 from console.organization.review import review
+from console.rendering import address
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
@@ -64,7 +64,7 @@ def submit(visit: Visit) -> HttpResponse:
             edit = provisioning.change_directory(grant_days=int(form("days")))
             return review(visit, "directory.update", "directory", edit, back=PAGE, done="directory_changed")
         case "group":
-            group, back = form("id"), f"{PAGE}?{urlencode({'id': form('id')})}"
+            group, back = form("id"), address(PAGE, id=form("id"))
             edit = provisioning.give_roles(group, tuple(visit.request.form.get("roles", ())))
             return review(visit, "groups.update", f"groups.{group}", edit, back=back, done="group_changed")
         case "clients":

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
-from urllib.parse import urlencode
 
-from console.lists import LIST_PAGE_ROWS, Columns, export, list_page
+from console.lists import LIST_PAGE_ROWS, Columns, export, list_page, named_columns
 from console.organization.review import review
+from console.rendering import address
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.caller import ANSWER_FORMATS, Role
@@ -52,16 +52,9 @@ def show(visit: Visit) -> HttpResponse:
     role = organization.role(query["id"]) if query.get("id") else None
     found = organization.search_roles(query.get("q", ""))
     holders = Counter(name for user in organization.users.values() for name in organization.roles_of(user))
-    columns: Columns[Role] = {
-        "name": lambda role: role.name,
-        "modules": lambda role: role.modules,
-        "users": lambda role: holders[role.name],
-        "destructive": lambda role: role.destructive,
-        "allow": lambda role: role.allow,
-        "deny": lambda role: role.deny,
-        "approval": lambda role: role.approval,
-        "second_person": lambda role: role.second_person,
-    }
+    columns: Columns[Role] = named_columns(
+        "name modules users destructive allow deny approval second_person", users=lambda role: holders[role.name]
+    )
     if exported := export(visit, "roles", found, columns):
         return exported
     page = list_page(visit, found, columns)
@@ -85,13 +78,13 @@ def submit(visit: Visit) -> HttpResponse:
     role = form("id")
     if not role:
         raise InvalidRequest(field="id", problem="name the role")
-    target, back = f"roles.{role}", f"/roles?{urlencode({'id': role})}"
+    target, back = f"roles.{role}", address("/roles", id=role)
     match form("action"):
         case "create":
             return review(visit, "roles.create", target, edits.add_role(role), back=back, done="role_created")
         case "tools":
             module = _module(visit, form("module"))
-            back = f"/roles?{urlencode({'id': role, 'module': module.name})}"
+            back = address("/roles", id=role, module=module.name)
             return review(visit, "roles.update", target, _chosen(visit, role, module), back=back, done="role_changed")
         case "update":
             fields: dict[str, Any] = {name: _lines(form(name)) for name in MASK_FIELDS}

@@ -3,10 +3,10 @@
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
-from urllib.parse import urlencode
 
-from console.lists import Columns, export, list_page
+from console.lists import Columns, export, list_page, named_columns
 from console.organization.review import review
+from console.rendering import address
 from console.visit import Visit
 from mcpist.audit import search as audit_search
 from mcpist.errors import InvalidRequest, Locale
@@ -18,14 +18,9 @@ from mcpist.running.accounts import BrokerAccounts
 
 ACTIVITY_DAYS = 30
 ACTIVITY_ROWS = 5
-COLUMNS: Columns[User] = {
-    "id": lambda user: user.id,
-    "name": lambda user: user.name,
-    "roles": lambda user: " ".join(user.roles),
-    "system_role": lambda user: user.system_role,
-    "kind": lambda user: user.kind,
-    "membership": lambda user: user.membership,
-}
+COLUMNS: Columns[User] = named_columns(
+    "id name roles system_role kind membership", roles=lambda user: " ".join(user.roles)
+)
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -60,7 +55,7 @@ def submit(visit: Visit) -> HttpResponse:
         return visit.redirect("/users", done="invitation_withdrawn")
     if not user:
         raise InvalidRequest(field="id", problem="name the user")
-    target, back = f"users.{user}", f"/users?{urlencode({'id': user})}"
+    target, back = f"users.{user}", address("/users", id=user)
     match form("action"):
         case "invite":
             return _invite(visit)

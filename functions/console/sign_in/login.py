@@ -8,7 +8,7 @@ import time
 from typing import cast
 
 from console import messages
-from console.http.cookies import BrowserSession, LoginAttempt, clear_cookie, read, set_cookie
+from console.cookies import BrowserSession, LoginAttempt, clear_cookie, read, set_cookie
 from console.sign_in import sessions
 from mcpist.caller import Role
 from mcpist.errors import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from console.http.cookies import BrowserSession
+from console.cookies import BrowserSession
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Proof, Subject
 from mcpist.errors import AuthenticationError, MembershipRequired

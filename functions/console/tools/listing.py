@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from console.lists import Columns, export
+from console.lists import Columns, export, named_columns
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
@@ -18,13 +18,7 @@ from mcpist_services.registered.registration import everything_of
 
 PAGE_TOOLS = 40
 EFFECTS: tuple[Effect, ...] = get_args(Effect.__value__)
-COLUMNS: Columns[RegistryEntry] = {
-    "name": lambda entry: entry.name,
-    "effect": lambda entry: entry.effect,
-    "enabled": lambda entry: entry.enabled,
-    "category": lambda entry: entry.category,
-    "description": lambda entry: entry.description,
-}
+COLUMNS: Columns[RegistryEntry] = named_columns("name effect enabled category description")
 _ANSWERS = {"": None, "yes": True, "no": False}
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from console import connections
 from console.rendering import json_text
@@ -83,8 +82,8 @@ def _switch(visit: Visit, action: str) -> HttpResponse:
     visit.administration.change(
         f"modules.{action}", f"modules.{name}", edit(listing.permissions_of(visit).catalogue, name)
     )
-    query = urlencode({"module": name} if back == "module" else {"tool": name})
-    return visit.redirect(f"/tools?{query}", done=f"tool_{action}d")
+    query = {"module" if back == "module" else "tool": name}
+    return visit.redirect("/tools", **query, done=f"tool_{action}d")
 
 
 def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, Any]:

@@ -12,8 +12,17 @@ from console.batches.layout import layout
 from console.batches.pages import begin
 from console.rendering import json_text
 from console.visit import Visit
-from console.workbench.draft import Draft, after_of, parse, step_fields, written_arguments
-from console.workbench.steps import DraftStep, find_tool, offered_references, planned
+from console.workbench.draft import (
+    Draft,
+    DraftStep,
+    after_of,
+    find_tool,
+    offered_references,
+    parse,
+    planned,
+    step_fields,
+    written_arguments,
+)
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.options import DEFAULT_OPTIONS

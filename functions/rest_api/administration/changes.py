@@ -151,6 +151,11 @@ def body_of[Model: BaseModel](model: type[Model], source: object, /, **more: Any
     return model.model_validate(own | more)
 
 
+def shown_once[Body: BaseModel](body: Body, status: int = 201) -> Response[Body]:
+    """Return a body with a secret, which no cache may keep."""
+    return Response(status, "application/json", body, headers={"cache-control": "no-store"})
+
+
 def versioned[Body: BaseModel](body: Body, version: int, status: int = 200) -> Response[Body]:
     """Return a body with the organization's version as its entity tag."""
     return Response(status, "application/json", body, headers={"etag": f'"{version}"'})

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
 from mcpist.people import company_logins, provisioning
@@ -11,9 +11,18 @@ from mcpist.people.change import directory_fields
 from mcpist.people.company import MAX_GRANT_DAYS, Group
 from mcpist.people.issuers import Issuer
 from mcpist.people.organization import Organization
-from rest_api.administration.changes import ChangeReport, DryRun, Names, administration, body_of, change, show
+from rest_api.administration.changes import (
+    ChangeReport,
+    DryRun,
+    Names,
+    administration,
+    body_of,
+    change,
+    show,
+    shown_once,
+)
 from rest_api.exchange import current
-from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText, json_responses
+from rest_api.router import AdministrationRequest, Cursor, Limit, Operations, PageBody, SearchText, json_responses
 
 router = Operations("administration")
 
@@ -27,10 +36,8 @@ class DirectoryBody(BaseModel):
     grant_days: Annotated[int, Field(description="How many days the accounts of a deactivated user are kept")]
 
 
-class DirectoryChange(BaseModel):
+class DirectoryChange(AdministrationRequest):
     """The fields of the company's directory that change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     grant_days: Annotated[int, Field(ge=0, le=MAX_GRANT_DAYS)]
 
@@ -58,10 +65,8 @@ class GroupList(PageBody):
     groups: list[GroupBody]
 
 
-class GroupChange(BaseModel):
+class GroupChange(AdministrationRequest):
     """The roles that a group gives."""
-
-    model_config = ConfigDict(extra="forbid")
 
     roles: Names
 
@@ -89,9 +94,7 @@ def change_directory(body: DirectoryChange, dry_run: DryRun = False) -> Response
 @router.operation("POST", "/v1/directory/token", "Make the directory's token", MADE)
 def create_directory_token() -> Response[MadeToken]:
     """Make a token for the company's directory; the one before it ends at once."""
-    token = provisioning.make_token(administration())
-    # The token is a secret, which no cache may keep.
-    return Response(201, "application/json", MadeToken(url=_url(), token=token), headers={"cache-control": "no-store"})
+    return shown_once(MadeToken(url=_url(), token=provisioning.make_token(administration())))
 
 
 @router.operation("DELETE", "/v1/directory/token", "Revoke the directory's token")
@@ -125,10 +128,8 @@ def _group(organization: Organization, group: Group) -> GroupBody:
     return body_of(GroupBody, group, roles=list(group.roles), members=members)
 
 
-class NewLogin(BaseModel):
+class NewLogin(AdministrationRequest):
     """The issuer of a domain's people, and our client there."""
-
-    model_config = ConfigDict(extra="forbid")
 
     issuer: Annotated[
         str, Field(max_length=500, pattern="^https?://", description="Its https URL, as its metadata has it")

@@ -14,7 +14,7 @@ from mcpist.running import broker
 from mcpist_services.registered import apps
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
-from rest_api.router import Body, Operations
+from rest_api.router import AdministrationRequest, Body, Operations
 
 router = Operations("administration")
 
@@ -55,10 +55,10 @@ class GrantList(BaseModel):
     cursor: Annotated[str, Field(description="Where the next page begins; empty on the last page")]
 
 
-class NewGrant(BaseModel):
+class NewGrant(AdministrationRequest):
     """A key that a person has made at a service."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     service: ServiceName
     key: Annotated[SecretStr, Field(min_length=1, max_length=16_384, json_schema_extra={"pattern": "^[!-~]+$"})]
@@ -67,10 +67,8 @@ class NewGrant(BaseModel):
     open_to: Annotated[tuple[OwnerId, ...], Field(max_length=100, description="Your roles that may use it")] = ()
 
 
-class DefaultAccount(BaseModel):
+class DefaultAccount(AdministrationRequest):
     """The account that is to act unless a call names another."""
-
-    model_config = ConfigDict(extra="forbid")
 
     account: Annotated[str, Field(min_length=1, pattern=ACCOUNT_PATTERN)]
     role: Annotated[OwnerId | None, Field(description="That of this role; else your own")] = None
@@ -79,27 +77,21 @@ class DefaultAccount(BaseModel):
 class DefaultChosen(BaseModel):
     """The account that acts from now on."""
 
-    model_config = ConfigDict(extra="ignore")
-
     service: str
     owner: str
     label: str
     account_name: str
 
 
-class Confirmation(BaseModel):
+class Confirmation(AdministrationRequest):
     """The answer to a question about a connection."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     agreed: bool
 
 
-class Selection(BaseModel):
+class Selection(AdministrationRequest):
     """The accounts that are meant: a user's, a role's, a service's, or everything."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user: OwnerId | None = None
     role: OwnerId | None = None

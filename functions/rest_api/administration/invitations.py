@@ -3,14 +3,14 @@
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
 from mcpist.people import invitations, services
 from mcpist.people.services import MAX_PUBLIC_KEY_CHARACTERS, MadeCredentials
-from rest_api.administration.changes import Name, Names, NewId, administration, body_of
+from rest_api.administration.changes import Name, Names, NewId, administration, body_of, shown_once
 from rest_api.exchange import current
-from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText, json_responses
+from rest_api.router import AdministrationRequest, Cursor, Limit, Operations, PageBody, SearchText, json_responses
 
 router = Operations("administration")
 
@@ -33,10 +33,8 @@ class InvitationList(PageBody):
     invitations: list[InvitationBody]
 
 
-class NewInvitation(BaseModel):
+class NewInvitation(AdministrationRequest):
     """An invitation to be made."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user: Annotated[NewId, Field(description="The user id that the person gets")]
     name: Annotated[str, Field(max_length=256, description="The person's name")] = ""
@@ -82,9 +80,7 @@ def create_invitation(body: NewInvitation) -> Response[MadeInvitation]:
     work = administration()
     secret = invitations.invite(work, body.user, name=body.name, roles=body.roles, locale=body.locale, days=body.days)
     url = invitations.link(current().request.public_url, work.caller.organization, secret)
-    made = MadeInvitation(user=body.user, link=url, days=body.days)
-    # The link is a secret, which no cache may keep.
-    return Response(201, "application/json", made, headers={"cache-control": "no-store"})
+    return shown_once(MadeInvitation(user=body.user, link=url, days=body.days))
 
 
 @router.operation("DELETE", "/v1/invitations/<user>", "Withdraw an invitation")
@@ -94,10 +90,8 @@ def delete_invitation(user: str) -> Withdrawal:
     return Withdrawal(user=user)
 
 
-class NewCredentials(BaseModel):
+class NewCredentials(AdministrationRequest):
     """The proof of a program: a key, or a secret that is made if neither field is named."""
-
-    model_config = ConfigDict(extra="forbid")
 
     public_key: Annotated[
         str, Field(max_length=MAX_PUBLIC_KEY_CHARACTERS, description="Its public key (EC P-256 or RSA), as PEM or JWK")
@@ -147,6 +141,5 @@ def replace_service_credentials(user: str, body: NewCredentials) -> Response[Ser
 
 def _shown(user: str, made: MadeCredentials) -> Response[ServiceBody]:
     endpoint = f"{current().request.public_url}/login/token"
-    body = ServiceBody(user=user, client_id=made.client_id, client_secret=made.secret or None, token_endpoint=endpoint)
-    # A secret, which no cache may keep.
-    return Response(201, "application/json", body, headers={"cache-control": "no-store"})
+    secret = made.secret or None
+    return shown_once(ServiceBody(user=user, client_id=made.client_id, client_secret=secret, token_endpoint=endpoint))

@@ -4,7 +4,7 @@ import time
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mcpist.http import bearer
 from mcpist.people import directory, edits
@@ -27,7 +27,7 @@ from rest_api.administration.changes import (
     show,
 )
 from rest_api.exchange import current
-from rest_api.router import Operations
+from rest_api.router import AdministrationRequest, Operations
 
 router = Operations("administration")
 
@@ -66,10 +66,8 @@ class OrganizationUsage(BaseModel):
     limits: list[DayLimit]
 
 
-class OrganizationChange(BaseModel):
+class OrganizationChange(AdministrationRequest):
     """The fields of an organization that change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Name | None = None
     disable: Annotated[Names, Field(description="Masks of tools to switch off for everybody")] = ()

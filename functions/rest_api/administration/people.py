@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mcpist.caller import AnswerFormat, Role
 from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of
@@ -15,7 +15,7 @@ from mcpist.people.organization import Organization, User
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import CREATED, ChangeReport, DryRun, Name, Names, NewId, WithGrants, change, show
-from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText
+from rest_api.router import AdministrationRequest, Cursor, Limit, Operations, PageBody, SearchText
 
 router = Operations("administration")
 
@@ -55,10 +55,8 @@ class UserList(PageBody):
     users: list[UserBody]
 
 
-class UserChange(BaseModel):
+class UserChange(AdministrationRequest):
     """The fields of a user that change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Name | None = None
     sub: Annotated[Name | None, Field(description="The user's `sub` in access tokens")] = None
@@ -97,10 +95,8 @@ class RoleList(PageBody):
     roles: list[RoleBody]
 
 
-class RoleChange(BaseModel):
+class RoleChange(AdministrationRequest):
     """The fields of a role that change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     modules: Names | None = None
     allow: Annotated[Names | None, Field(description="Masks of more tools than those that only read")] = None

@@ -4,21 +4,19 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mcpist.caller import NO_POLICIES, Policies, PolicyLevel
 from mcpist.people.organization import Organization
 from rest_api.administration.changes import CountedCall, DryRun, administration, options, show, versioned
 from rest_api.exchange import current
-from rest_api.router import Operations
+from rest_api.router import AdministrationRequest, Operations
 
 router = Operations("administration")
 
 
-class PolicyDocument(BaseModel):
+class PolicyDocument(AdministrationRequest):
     """The policies of an organization."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str, Field(description="Policies in Cedar, each with an `@id`")]
     labels: Annotated[

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from console.http import cookies
+from console import cookies
 from console.sign_in import login
 from mcpist import settings
 from mcpist.caller import Subject

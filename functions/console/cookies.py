@@ -12,6 +12,7 @@ from mcpist.http.browser import BrowserRequest
 
 LOGIN_SECONDS = 600
 CHOICE_SECONDS = 400 * 86_400
+"""Of what a person chose: the `language` and the `density` of pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,6 @@ def read[Kind: (BrowserSession, LoginAttempt)](request: BrowserRequest, kind: ty
 def set_cookie(request: BrowserRequest, values: BrowserSession | LoginAttempt, seconds: int = LOGIN_SECONDS) -> str:
     """Return the `set-cookie` header of a session, or of a login that has begun."""
     return request.set_cookie(values.name, urlencode(asdict(values)), seconds)
-
-
-def set_choice_cookie(request: BrowserRequest, name: str, value: str) -> str:
-    """Return the `set-cookie` header of a choice of the person: the `language` or the `density` of pages."""
-    return request.set_cookie(name, value, CHOICE_SECONDS)
 
 
 def clear_cookie(request: BrowserRequest, name: str) -> str:

@@ -1,1 +1,0 @@
-"""The HTTP side of the pages: requests, responses, cookies and the token of every form."""
