@@ -15,8 +15,6 @@ SILENT_HOURS = 1
 ALARM_CODES = frozenset({"INTEGRITY_ERROR", "INTERNAL_ERROR", "STORE_UNAVAILABLE"})
 """The errors that no caller causes: each has a text in the area `home`."""
 SILENT_CODES = frozenset({"UPSTREAM_UNAVAILABLE", "SCHEMA_FETCH_ERROR", "TIMEOUT"})
-WIDTH = 340
-TOP, BASE, GAP = 18, 106, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +79,6 @@ class Failures:
     """The errors of the last day that no caller causes."""
 
 
-@dataclass(frozen=True, slots=True)
-class DayBar:
-    """One bar: the whole and, from its bottom, a part."""
-
-    x: float
-    width: float
-    y: float
-    height: float
-    part_y: float
-    part_height: float
-    label: str
-    """The text below the bar."""
-    value: int
-
-
 def week_of(organization: str, user: str, now: datetime) -> Week:
     """Return a person's week, from the newest rows."""
     today = now.astimezone(UTC).date()
@@ -144,16 +127,3 @@ def failures_of(organization: str, now: datetime) -> Failures:
 
 def _sum(rows: Iterable[Mapping[str, Any]], measure: str) -> int:
     return sum(int((row.get("measures") or {}).get(measure, 0)) for row in rows)
-
-
-def bars(days: Sequence[Day]) -> list[DayBar]:
-    """Return a bar a day: its height is all uses, its part those that succeeded."""
-    highest = max([day.total for day in days] or [0]) or 1
-    step = WIDTH / max(1, len(days))
-    made = []
-    for number, day in enumerate(days):
-        height, part = ((BASE - TOP) * count / highest for count in (day.total, day.succeeded))
-        places = [number * step + GAP / 2, step - GAP, BASE - height, height, BASE - part, part]
-        x, width, y, tall, part_y, part_tall = (round(place, 1) for place in places)
-        made.append(DayBar(x, width, y, tall, part_y, part_tall, day.date[5:], day.total))
-    return made

@@ -42,7 +42,6 @@ def show(visit: Visit) -> HttpResponse:
         services=services,
         batches=[(batch, state_of(batch)) for batch in batches],
         week=week,
-        bars=activity.bars(week.days),
         questions=questions.find_waiting(caller),
         failures=activity.failures_of(caller.organization, now) if visit.is_administrator else None,
         spent=spent_today(caller.organization, visit.now) if visit.is_administrator else [],

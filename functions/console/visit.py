@@ -136,7 +136,7 @@ class Visit(Exchange):
             return ""
         return str(self.refused.details.get("problem") or self.refused.text(self.texts.language).message)
 
-    def page(self, template: str, *, status: int = 200, cookies: Sequence[str] = (), **values: Any) -> HttpResponse:
+    def page(self, template: str, **values: Any) -> HttpResponse:
         """Return a page; its template has the visit's values besides these."""
         done = f"done.{self.request.query.get('done', '')}"
         given = {
@@ -149,8 +149,7 @@ class Visit(Exchange):
             **values,
         }
         html = render(template, self.texts, given)
-        status = self.refused.status if self.refused else status
-        return html_response(self.request, html, status=status, cookies=cookies)
+        return html_response(self.request, html, status=self.refused.status if self.refused else 200)
 
     def redirect(self, path: str, *, done: str = "", cookies: Sequence[str] = (), **query: str) -> HttpResponse:
         """Lead to a page of ours after a change; `done` is the key of the text that the page shows about it."""

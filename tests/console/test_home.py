@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from console import activity
-from console.rendering import texts
+from console.rendering import environment, texts
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.people import directory
@@ -169,11 +169,13 @@ def test_the_dashboard_of_a_user_names_no_service_that_did_not_answer(uma: Brows
 
 @pytest.mark.parametrize("totals", [[0] * 7, [1, 0, 5, 0, 0, 0, 9]])
 def test_bars_stay_in_the_picture_and_are_as_high_as_their_values(totals: list[int]) -> None:
-    days = [activity.Day(f"2026-11-{16 + number}", total, 0) for number, total in enumerate(totals)]
-    made = activity.bars(days)
-    assert [bar.value for bar in made] == totals
-    assert all(bar.x >= 0 and bar.x + bar.width <= activity.WIDTH and bar.y >= activity.TOP for bar in made)
-    assert max((bar.height for bar in made), default=0) == (activity.BASE - activity.TOP if any(totals) else 0)
+    days = [activity.Day(f"2026-11-{16 + day}", min(1, total), max(0, total - 1)) for day, total in enumerate(totals)]
+    made = str(environment().get_template("components.html").module.day_bars(days))
+    assert re.findall(r">(\d+)</text>", made) == [str(total) for total in totals if total]
+    bars = [tuple(map(float, found)) for found in re.findall(r'x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', made)]
+    assert all(x >= 0 and x + width <= 340 and 18 <= y <= 106 for x, y, width, _ in bars)
+    wholes = [height for *_, height in bars[::2]]
+    assert wholes == [round(88 * total / max(totals), 1) for total in totals if total]
 
 
 def test_a_page_asks_aws_a_fixed_number_of_times(
