@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unicodedata import east_asian_width
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -97,6 +98,7 @@ def environment() -> Environment:
         "shown_lines": lambda text: visible(str(text), lines=True),
     }
     made.filters |= {"title_of": title, "moment": _moment, "day": _day, "duration": _duration, "one_line": quote_json}
+    made.filters["fitted"] = fitted
     made.filters["json_text"] = json_text
     made.filters["repeated"] = lambda value: (value, value)
     made.filters["mark"] = _mark
@@ -122,6 +124,16 @@ def compile_all() -> None:
     """Compile every template, before the snapshot of the function is taken."""
     for path in TEMPLATES.rglob("*.html"):
         environment().get_template(str(path.relative_to(TEMPLATES)))
+
+
+def fitted(text: str, columns: int) -> str:
+    """Return a text from outside, cut to so many columns; a wide character takes two."""
+    shown, used = visible(text), 0
+    for place, character in enumerate(shown):
+        used += 2 if east_asian_width(character) in "WF" else 1
+        if used > columns:
+            return f"{shown[: max(0, place - 1)]}…"  # which takes a column, too
+    return shown
 
 
 def _mark(name: str) -> tuple[str, int]:

@@ -63,7 +63,7 @@ def show(visit: Visit) -> HttpResponse:
         state=state_of(head),
         progress=seen,
         counts=count_states(seen),
-        picture=picture(seen, critical),
+        picture=picture(seen),
         bars=bars(seen),
         critical=critical,
         can_undo=any(change.is_undoable for change in kept),
