@@ -1,9 +1,8 @@
 """The page `/batches`: a list, a batch with `id`, or a question about one with `confirm`; and what its forms change."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from console.batches import watching
@@ -29,31 +28,17 @@ EVERYBODY = "everybody"
 ASKED = Agreement(can_ask=True)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRow:
-    """A batch in the list."""
-
-    head: Header
-    outcomes: Mapping[str, int]
-    """The number of steps that ended in each way."""
-
-    @property
-    def state(self) -> str:
-        """The state of the batch."""
-        return watching.state_of(self.head)
-
-    @property
-    def seconds(self) -> float | None:
-        """The duration of the batch; None before its end."""
-        return self.head.changed_at - self.head.started_at if self.head.done and self.head.changed_at else None
+def seconds_of(head: Header) -> float | None:
+    """Return the duration of a batch; None before its end."""
+    return head.changed_at - head.started_at if head.done and head.changed_at else None
 
 
-COLUMNS: Columns[BatchRow] = named_columns(
+COLUMNS: Columns[Header] = named_columns(
     "batch state steps started_at seconds user",
-    batch=lambda row: row.head.batch,
-    steps=lambda row: len(row.head.ids),
-    started_at=lambda row: utc_text(row.head.started_at),
-    user=lambda row: row.head.user,
+    state=watching.state_of,
+    steps=lambda head: len(head.ids),
+    started_at=lambda head: utc_text(head.started_at),
+    seconds=seconds_of,
 )
 
 
@@ -77,14 +62,18 @@ def _list(visit: Visit) -> HttpResponse:
     everybody = visit.request.query.get("of", "") == EVERYBODY
     before, user = visit.request.query.get("before", ""), None if everybody else visit.caller.user
 
-    def read(cursor: str, limit: int = ledger.MAX_PAGE_BATCHES) -> tuple[Sequence[BatchRow], str]:
+    def read(cursor: str, limit: int = ledger.MAX_PAGE_BATCHES) -> tuple[Sequence[Header], str]:
         page = list_recent(visit.caller.organization, user, cursor, limit)
-        return [BatchRow(head, Counter(sorted(head.outcome.values()))) for head in page.batches], page.cursor
+        return page.batches, page.cursor
 
     with visit.administration.permitted("batches.list", event="look") if everybody else nullcontext():
         if exported := export(visit, "batches", read_on(read, before), COLUMNS):
             return exported
-        rows, cursor = read(before, PAGE_BATCHES)
+        heads, cursor = read(before, PAGE_BATCHES)
+    outcomes = (Counter(sorted(head.outcome.values())) for head in heads)
+    rows = [
+        (head, watching.state_of(head), seconds_of(head), ended) for head, ended in zip(heads, outcomes, strict=True)
+    ]
     return visit.page(
         "batches/list.html",
         rows=rows,

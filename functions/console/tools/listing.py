@@ -1,7 +1,7 @@
 """The list of tools: searched by a task, narrowed by filters, a page at a time."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
@@ -9,6 +9,7 @@ from console.lists import Columns, export, named_columns
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
+from mcpist.paging import ListPage
 from mcpist.registry.entries import EVERYTHING, Filter, Registry, RegistryEntry
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.tools.access.permissions import Permissions
@@ -32,24 +33,10 @@ class Wanted:
     page: int
 
 
-@dataclass(frozen=True, slots=True)
-class ToolPage:
-    """A page of the list."""
-
-    tools: Sequence[tuple[RegistryEntry, bool | None]]
-    """Each tool, and whether its account works; None where it needs none, or nobody could tell."""
-    total: int
-    page: int
-    pages: int
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The values that the filters offer."""
-
-    modules: Sequence[str]
-    categories: Sequence[str]
-    tags: Sequence[str]
+type ToolPage = ListPage[tuple[RegistryEntry, bool | None]]
+"""Each tool, and whether its account works; None where it needs none, or nobody could tell."""
+type Choices = Mapping[str, Sequence[str]]
+"""The values that each filter offers."""
 
 
 def wanted_of(visit: Visit) -> Wanted:
@@ -92,8 +79,7 @@ def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices] | HttpR
         return exported
     begin = (wanted.page - 1) * PAGE_TOOLS
     shown = [(entry, is_connected(entry, working)) for entry in found[begin : begin + PAGE_TOOLS]]
-    pages = max(1, -(-len(found) // PAGE_TOOLS))
-    return ToolPage(shown, len(found), wanted.page, pages), _choices(everything)
+    return ListPage(shown, "", len(found)), _choices(everything)
 
 
 def _search(registry: Registry, wanted: Wanted, entries: Sequence[RegistryEntry]) -> list[RegistryEntry]:
@@ -110,7 +96,7 @@ def _search(registry: Registry, wanted: Wanted, entries: Sequence[RegistryEntry]
 def _choices(entries: Sequence[RegistryEntry]) -> Choices:
     modules, categories = {entry.module for entry in entries}, {entry.category for entry in entries}
     tags = {tag for entry in entries for tag in entry.tags}
-    return Choices(sorted(modules), sorted(categories - {""}), sorted(tags))
+    return {"module": sorted(modules), "category": sorted(categories - {""}), "tag": sorted(tags)}
 
 
 def _answer(value: str, field: str) -> bool | None:

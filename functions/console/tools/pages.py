@@ -58,9 +58,10 @@ def _page(visit: Visit, panel: Mapping[str, Any] | None) -> HttpResponse:
         "tools/page.html",
         wanted=wanted,
         found=found,
+        pages=max(1, -(-found.total // listing.PAGE_TOOLS)),
         choices=choices,
         effects=listing.EFFECTS,
-        module=registry.get(module) if module and module in choices.modules else None,
+        module=registry.get(module) if module and module in choices["module"] else None,
         panel=panel,
         **_account_panel(visit),
     )
