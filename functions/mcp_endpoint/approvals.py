@@ -2,39 +2,28 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import CallToolResult
 
-from mcp_endpoint.exchange import McpExchange
+from mcp_endpoint.exchange import McpExchange, RanCall
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, McpistError, RequestTimeout, from_message
 from mcpist.people.in_flight import in_flight
-from mcpist.running import approvals, gate
+from mcpist.running import approvals
 from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolResult, ToolUse
-from mcpist.tools.declare.tool import Tool
 
 # Clients need not ask more often than people decide.
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 5.0, 60.0
 MAX_CALL_SECONDS = 900  # of the longest invocation: the outcome of a call that began before it is not known
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedCall:
-    """A call that has run by an approval."""
-
-    tool: Tool
-    use: ToolUse
-    result: ToolResult
-
-
-def follow(exchange: McpExchange, task: str) -> Header | ApprovedCall:
+def follow(exchange: McpExchange, task: str) -> Header | RanCall:
     """Return a batch, or a call with its result; what an approval with this id permits is run first, once.
 
     ApprovalPending if it permits nothing, or not yet; BatchNotFound if there is neither.
@@ -51,18 +40,17 @@ def follow(exchange: McpExchange, task: str) -> Header | ApprovedCall:
         return prepared.submit(permissions, consent, seconds=exchange.remaining)
     use = ToolUse.of_request(found.request, exchange.request_id)
     if found.state == "approved":
-        admitted = gate.admit(permissions, use, consent)
-        return ApprovedCall(admitted.tool, use, admitted.run(exchange.remaining))
+        return RanCall.of(exchange, use, consent)
     kept = approvals.outcome_of(caller, found)
     if "error" in kept:
         raise from_message(kept["error"])
     if "result" not in kept:
         raise RequestTimeout(seconds=MAX_CALL_SECONDS, may_have_happened=True)
-    return ApprovedCall(permissions.tool(use.module, use.tool), use, ToolResult(**kept["result"]))
+    return RanCall(permissions.tool(use.module, use.tool), use, ToolResult(**kept["result"]))
 
 
 def task(
-    exchange: McpExchange, approval: str, to_result: Callable[[ApprovedCall | McpistError], CallToolResult]
+    exchange: McpExchange, approval: str, to_result: Callable[[RanCall | McpistError], CallToolResult]
 ) -> Task | Header:
     """Return a request that waits for a person as a task; after the approval it runs, and the task has its result.
 
@@ -74,7 +62,7 @@ def task(
         return _as_task(found, "working")
     if found.state == "cancelled":
         return _as_task(found, "cancelled")
-    ran: Header | ApprovedCall | McpistError
+    ran: Header | RanCall | McpistError
     try:
         with in_flight.counted(exchange.caller):  # a client that asks for a task does not wait otherwise
             ran = follow(exchange, approval)

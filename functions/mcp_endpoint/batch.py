@@ -8,11 +8,10 @@ from typing import Any
 from mcp_types import CallToolResult
 
 from mcp_endpoint import approvals, batch_report
-from mcp_endpoint.approvals import ApprovedCall
 from mcp_endpoint.arguments import BatchArguments
 from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.elicitation import consent_of
-from mcp_endpoint.exchange import McpExchange
+from mcp_endpoint.exchange import McpExchange, RanCall
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
@@ -43,13 +42,13 @@ class BatchAnswer:
         return CallToolResult(content=content([*self.parts, *running], links=links, separate=separate))
 
 
-def run_batch(exchange: McpExchange, request: BatchArguments) -> list[str] | BatchAnswer | ApprovedCall:
+def run_batch(exchange: McpExchange, request: BatchArguments) -> list[str] | BatchAnswer | RanCall:
     """Return the plan of a dry run, the state of the batch after some seconds, or the call that an approval permits."""
     _check(request)
     if request.batch_id:
         found = approvals.follow(exchange, request.batch_id)
         given = request.max_tokens if "max_tokens" in request.model_fields_set else None
-        return found if isinstance(found, ApprovedCall) else _follow(exchange, found, given)
+        return found if isinstance(found, RanCall) else _follow(exchange, found, given)
     submitted = _prepare(exchange, request)
     if request.dry_run:
         return [compact_json(submitted.describe(exchange.permissions, exchange.remaining))]

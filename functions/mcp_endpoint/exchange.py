@@ -19,9 +19,12 @@ from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context
 from mcpist.caller import Caller, ClientInfo
 from mcpist.http.front import Exchange
+from mcpist.running.confirmation import Agreement
+from mcpist.running.gate import ToolResult, ToolUse, admit
 from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import METHOD_NAME, TOOL_NAME
 from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.tool import Tool
 from mcpist_services.catalogue import CATALOGUE
 
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
@@ -85,6 +88,21 @@ class McpExchange(Exchange):
     def permissions(self) -> Permissions:
         """The catalogue as the caller may use it."""
         return Permissions(self.caller, CATALOGUE)
+
+
+@dataclass(frozen=True, slots=True)
+class RanCall:
+    """A call that has run."""
+
+    tool: Tool
+    use: ToolUse
+    result: ToolResult
+
+    @classmethod
+    def of(cls, exchange: McpExchange, use: ToolUse, consent: Agreement) -> "RanCall":
+        """Run a call, if all permits it."""
+        admitted = admit(exchange.permissions, use, consent)
+        return cls(admitted.tool, use, admitted.run(exchange.remaining))
 
 
 @dataclass(frozen=True, slots=True)

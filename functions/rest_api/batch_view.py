@@ -20,9 +20,8 @@ from mcpist.render.answer import compact_json
 from mcpist.render.shows import project
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
-from rest_api.administration.changes import body_of
 from rest_api.exchange import timestamp
-from rest_api.router import Body, RequestBody, is_too_deep
+from rest_api.router import Body, RequestBody, body_of, is_too_deep
 
 MAX_RESULT_CHARACTERS = 2_000_000  # of all results in a response; a Lambda response may have 6 MB
 JSON_TYPE = "application/json"

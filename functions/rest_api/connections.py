@@ -87,9 +87,8 @@ def _services() -> list[str]:
 
 def _connection(row: dict[str, Any]) -> Connection:
     service, times = row["service"], {name: str(row[name]) for name in ("created_at", "updated_at")}
-    shared = {name: row[name] for name in ("owner", "label", "default", "acts", "usable", "scopes")}
     about = {"title": title(service), "account": row["account_name"], "connect_url": _connect_url(service)}
-    return Connection(id=_connection_id(row), service=service, **shared, **times, **about)
+    return Connection.model_validate({**row, **times, **about, "id": _connection_id(row)})
 
 
 def _connection_id(row: dict[str, Any]) -> str:

@@ -13,9 +13,8 @@ from mcpist.events.store import MAX_READ, StoredEvent
 from mcpist.memory import wall_clock
 from mcpist.settings import settings
 from mcpist_services import events as subscriptions
-from rest_api.administration.changes import body_of
 from rest_api.exchange import current
-from rest_api.router import Body, Operations, RequestBody
+from rest_api.router import Body, Operations, RequestBody, body_of
 
 router = Operations("events")
 

@@ -9,10 +9,9 @@ from mcpist.errors import InvalidRequest, PayloadTooLarge, RangeNotSatisfiable
 from mcpist.files import access
 from mcpist.files.ranges import read_range
 from mcpist.paging import DEFAULT_PAGE_ITEMS
-from rest_api.administration.changes import body_of
 from rest_api.exchange import current
 from rest_api.negotiation import matches
-from rest_api.router import Body, Cursor, Limit, Operations, SearchText
+from rest_api.router import Body, Cursor, Limit, Operations, SearchText, body_of
 
 MAX_FILE_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}

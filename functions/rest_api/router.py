@@ -119,6 +119,12 @@ class Operations(Router):
         return declare
 
 
+def body_of[Model: BaseModel](model: type[Model], source: object, /, **more: Any) -> Model:
+    """Return a body with the attributes of a value that have its fields' names, and with `more`."""
+    own = {name: getattr(source, name) for name in model.model_fields if name not in more}
+    return model.model_validate(own | more)
+
+
 def json_responses(model: Any, **descriptions: str) -> dict[int, OpenAPIResponse]:
     """Return the document's entries for responses with this body: `_201="The role was created"`."""
     content: Any = {"application/json": {"model": model}}

@@ -10,9 +10,9 @@ from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running.explanation import Explanation, UseDecision, explain, look_as, with_roles
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-from rest_api.administration.changes import administration, body_of
+from rest_api.administration.changes import administration
 from rest_api.exchange import current
-from rest_api.router import Body, Operations
+from rest_api.router import Body, Operations, body_of
 from rest_api.tools.names import FullName, find
 
 router = Operations("tools")

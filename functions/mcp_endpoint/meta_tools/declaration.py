@@ -14,17 +14,16 @@ from mcp_endpoint.arguments import (
     GetModuleSchemaArguments,
 )
 from mcp_endpoint.blocks import Part, file_link, render, to_parts, tokens_of
-from mcp_endpoint.exchange import McpExchange
+from mcp_endpoint.exchange import McpExchange, RanCall
 from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller
 from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json, estimate_tokens, fitting_characters
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
-from mcpist.running.gate import ToolResult, ToolUse, admit, answering
+from mcpist.running.gate import ToolUse, answering
 from mcpist.running.options import UNDO_TOOL
 from mcpist.tools.access.permissions import Permissions
-from mcpist.tools.declare.tool import Tool as AnyTool
 from mcpist.tools.search.index import ModuleEntry
 from mcpist.validation import parse_model
 
@@ -128,12 +127,9 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
             return _run_tool(exchange, request)
         case BatchArguments() as request:
             from mcp_endpoint import batch
-            from mcp_endpoint.approvals import ApprovedCall
 
             ran = batch.run_batch(exchange, request)
-            if isinstance(ran, ApprovedCall):
-                return answer_of(exchange.caller, ran.tool, ran.use, ran.result)
-            return ran
+            return answer_of(exchange.caller, ran) if isinstance(ran, RanCall) else ran
         case other:
             raise TypeError(other)
 
@@ -159,23 +155,15 @@ def _run_tool(exchange: McpExchange, request: CallArguments) -> MetaAnswer:
         raw_output=request.raw_output,
     )
 
-    def run_call() -> tuple[ToolResult, AnyTool]:
-        admitted = admit(permissions, use, consent)
-        return admitted.run(exchange.remaining), admitted.tool
-
     if request.dry_run:
         return [compact_json(preview(permissions, use, exchange.remaining).as_dict())]
-    answer = run_or_elicit(exchange, use.subject, run_call)
-    if isinstance(answer, InputRequiredResult):
-        return answer
-    result, used = answer
-    return answer_of(exchange.caller, used, use, result)
+    called = run_or_elicit(exchange, use.subject, lambda: RanCall.of(exchange, use, consent))
+    return answer_of(exchange.caller, called) if isinstance(called, RanCall) else called
 
 
 def _run_as_batch(exchange: McpExchange, module: str, tool: str, request: CallArguments) -> MetaAnswer | None:
     """Run a saved batch as a batch of one step, or an undo; None for a tool that is neither."""
     from mcp_endpoint import batch
-    from mcp_endpoint.approvals import ApprovedCall
     from mcpist.batch.execution.undo import asked_undo
     from mcpist.batch.saved.expansion import call_line
 
@@ -189,15 +177,15 @@ def _run_as_batch(exchange: McpExchange, module: str, tool: str, request: CallAr
     said = request.options.model_dump(include={"max_tokens", "format", "undoable"}) | {"dry_run": request.dry_run}
     described: dict[str, Any] = undo or {"commands": [line]}
     ran = batch.run_batch(exchange, BatchArguments(**described, confirm=request.confirm, **said))
-    return None if isinstance(ran, ApprovedCall) else ran
+    return None if isinstance(ran, RanCall) else ran
 
 
-def answer_of(caller: Caller, tool: AnyTool, use: ToolUse, result: ToolResult) -> ToolAnswer:
-    """Return the answer to a use that has run."""
-    value, blocks = split_content(result.json)
-    with answering(tool):
+def answer_of(caller: Caller, ran: RanCall) -> ToolAnswer:
+    """Return the answer to a call that has run."""
+    use, result, (value, blocks) = ran.use, ran.result, split_content(ran.result.json)
+    with answering(ran.tool):
         left = use.options.max_tokens - estimate_tokens(result.more)
-        shown = [] if value is None and (blocks or result.more) else _shown(caller, tool.shows, value, use, left)
+        shown = [] if value is None and (blocks or result.more) else _shown(caller, ran.tool.shows, value, use, left)
         parts = to_parts(caller, blocks, max_tokens=left - tokens_of(shown))
         return ToolAnswer([*shown, *filter(None, [result.more]), *parts], result.account)
 

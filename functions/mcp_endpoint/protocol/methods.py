@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -19,7 +19,7 @@ from mcp_types import (
 from mcp_endpoint import prompts, resources
 from mcp_endpoint.arguments import REQUEST_MODELS
 from mcp_endpoint.blocks import content
-from mcp_endpoint.exchange import McpExchange
+from mcp_endpoint.exchange import McpExchange, RanCall
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.tasks import Task, TaskParams, UpdateParams
@@ -35,9 +35,6 @@ from mcpist.errors import (
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count_error
-
-if TYPE_CHECKING:
-    from mcp_endpoint.approvals import ApprovedCall
 
 # The key of a result's metadata for the account that acted: clients and people read it, the model does not.
 ACCOUNT_META_KEY = "mcpist/account"
@@ -136,11 +133,11 @@ def _to_result(exchange: McpExchange, answer: declaration.MetaAnswer) -> Any:
             return CallToolResult(content=content(parts, **blocks))
 
 
-def _result_of(exchange: McpExchange, ran: "ApprovedCall | McpistError") -> CallToolResult:
+def _result_of(exchange: McpExchange, ran: RanCall | McpistError) -> CallToolResult:
     """Return the result of a call which an approval permitted, or of its error."""
     if isinstance(ran, McpistError):
         return error_result(exchange, ran)
-    answer = declaration.answer_of(exchange.caller, ran.tool, ran.use, ran.result)
+    answer = declaration.answer_of(exchange.caller, ran)
     return cast("CallToolResult", _to_result(exchange, answer))
 
 

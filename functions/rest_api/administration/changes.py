@@ -145,12 +145,6 @@ def show[Body: BaseModel](
     return versioned(body, version) if tagged else Response(200, "application/json", body)
 
 
-def body_of[Model: BaseModel](model: type[Model], source: object, /, **more: Any) -> Model:
-    """Return a body with the attributes of a value that have its fields' names, and with `more`."""
-    own = {name: getattr(source, name) for name in model.model_fields if name not in more}
-    return model.model_validate(own | more)
-
-
 def shown_once[Body: BaseModel](body: Body, status: int = 201) -> Response[Body]:
     """Return a body with a secret, which no cache may keep."""
     return Response(status, "application/json", body, headers={"cache-control": "no-store"})

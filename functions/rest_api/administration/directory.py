@@ -11,18 +11,18 @@ from mcpist.people.change import directory_fields
 from mcpist.people.company import MAX_GRANT_DAYS, Group
 from mcpist.people.issuers import Issuer
 from mcpist.people.organization import Organization
-from rest_api.administration.changes import (
-    ChangeReport,
-    DryRun,
-    Names,
-    administration,
-    body_of,
-    change,
-    show,
-    shown_once,
-)
+from rest_api.administration.changes import ChangeReport, DryRun, Names, administration, change, show, shown_once
 from rest_api.exchange import current
-from rest_api.router import AdministrationRequest, Cursor, Limit, Operations, PageBody, SearchText, json_responses
+from rest_api.router import (
+    AdministrationRequest,
+    Cursor,
+    Limit,
+    Operations,
+    PageBody,
+    SearchText,
+    body_of,
+    json_responses,
+)
 
 router = Operations("administration")
 

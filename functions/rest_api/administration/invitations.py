@@ -8,9 +8,18 @@ from pydantic import BaseModel, Field
 from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
 from mcpist.people import invitations, services
 from mcpist.people.services import MAX_PUBLIC_KEY_CHARACTERS, MadeCredentials
-from rest_api.administration.changes import Name, Names, NewId, administration, body_of, shown_once
+from rest_api.administration.changes import Name, Names, NewId, administration, shown_once
 from rest_api.exchange import current
-from rest_api.router import AdministrationRequest, Cursor, Limit, Operations, PageBody, SearchText, json_responses
+from rest_api.router import (
+    AdministrationRequest,
+    Cursor,
+    Limit,
+    Operations,
+    PageBody,
+    SearchText,
+    body_of,
+    json_responses,
+)
 
 router = Operations("administration")
 

@@ -22,9 +22,9 @@ from mcpist_services.registered import registration
 from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check
 from mcpist_services.registered.states import tool_states
-from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, body_of, change, report
+from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, change, report
 from rest_api.exchange import current
-from rest_api.router import Body, Cursor, Limit, Operations, PageBody, RequestBody, SearchText, json_responses
+from rest_api.router import Body, Cursor, Limit, Operations, PageBody, RequestBody, SearchText, body_of, json_responses
 from rest_api.tools import names
 
 router = Operations("modules")

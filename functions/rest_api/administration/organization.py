@@ -20,14 +20,13 @@ from rest_api.administration.changes import (
     Names,
     WithGrants,
     administration,
-    body_of,
     change,
     options,
     report,
     show,
 )
 from rest_api.exchange import current
-from rest_api.router import AdministrationRequest, Operations
+from rest_api.router import AdministrationRequest, Operations, body_of
 
 router = Operations("administration")
 

@@ -19,7 +19,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.parameters import parameters_of
 from mcpist.tools.declare.tool import Effect, Tool
 from rest_api.exchange import current
-from rest_api.router import Operations
+from rest_api.router import Operations, body_of
 from rest_api.tools import names
 from rest_api.tools.models import (
     MAX_PAGE_SIZE,
@@ -83,8 +83,12 @@ def get_tool(name: str) -> ToolDetail:
     entry = Registry(permissions).get(f"{module}.{own_name}")
     tool = permissions.catalogue.module(module).tools[own_name]
     description, schema = _texts(permissions, tool)
-    return ToolDetail(
-        **_summary(permissions, entry, working_services(permissions, [entry])) | {"description": description},
+    return _summary(
+        ToolDetail,
+        permissions,
+        entry,
+        working_services(permissions, [entry]),
+        description=description,
         parameters=parameters_of(schema),
         input_schema=schema,
         output_fields=list(tool.shows.fields),
@@ -104,25 +108,24 @@ def search_tools(body: SearchRequest) -> SearchResponse:
     found = [(entry, score) for entry, score in found if tags <= set(map(str.casefold, entry.tags))]
     shown = found[: body.limit]
     working = working_services(permissions, [entry for entry, _ in shown])
-    results = [
-        SearchHit(**_summary(permissions, entry, working), score=score, signature=entry.signature)
-        for entry, score in shown
-    ]
+    results = [_summary(SearchHit, permissions, entry, working, score=score) for entry, score in shown]
     return SearchResponse(query=body.query, results=results, total=len(found))
 
 
-def _summary(permissions: Permissions, entry: RegistryEntry, working: frozenset[str] | None) -> dict[str, Any]:
+def _summary[Summary: ToolSummary](
+    model: type[Summary], permissions: Permissions, entry: RegistryEntry, working: frozenset[str] | None, **more: Any
+) -> Summary:
     caller = permissions.caller
     service = next(iter(entry.dependencies), "")
-    url = settings().connect_url(service, caller.organization, caller.user) if service else None
-    return {name: getattr(entry, name, None) for name in ToolSummary.model_fields} | {
-        "name": names.rest_name(permissions, entry.module, entry.tool),
-        "full_name": entry.name,
-        "tags": list(entry.tags),
-        "dependencies": list(entry.dependencies),
-        "connected": is_connected(entry, working),
-        "connect_url": url,
-    }
+    return body_of(
+        model,
+        entry,
+        name=names.rest_name(permissions, entry.module, entry.tool),
+        full_name=entry.name,
+        connected=is_connected(entry, working),
+        connect_url=settings().connect_url(service, caller.organization, caller.user) if service else None,
+        **more,
+    )
 
 
 def _texts(permissions: Permissions, tool: Tool) -> tuple[str, dict[str, Any]]:
@@ -133,7 +136,7 @@ def _texts(permissions: Permissions, tool: Tool) -> tuple[str, dict[str, Any]]:
 
 def _listed(permissions: Permissions, entry: RegistryEntry, working: frozenset[str] | None) -> ToolWithParameters:
     _, schema = _texts(permissions, permissions.catalogue.module(entry.module).tools[entry.tool])
-    return ToolWithParameters(**_summary(permissions, entry, working), parameters=parameters_of(schema))
+    return _summary(ToolWithParameters, permissions, entry, working, parameters=parameters_of(schema))
 
 
 def _definitions(
