@@ -113,16 +113,16 @@ def failures_of(organization: str, now: datetime) -> Failures:
     silent = [
         row for row in page.rows if row["outcome"] in SILENT_CODES and row["event"] == "use" and row["time"] >= recent
     ]
-    last = {row["service"]: row["time"] for row in reversed(silent)}
-    counts = Counter(row["service"] for row in silent)
+    alarms = [row for row in page.rows if row["outcome"] in ALARM_CODES]
     codes = Counter(row["outcome"] for row in page.rows).most_common()
-    # Rows are the newest first: reversed, the last time of each code stays.
-    seen = {row["outcome"]: row["time"] for row in reversed(page.rows)}
-    return Failures(
-        codes,
-        [RepeatedFailure(module, count, last[module]) for module, count in counts.most_common()],
-        [RepeatedFailure(code, count, seen[code]) for code, count in codes if code in ALARM_CODES],
-    )
+    return Failures(codes, _repeated(silent, "service"), _repeated(alarms, "outcome"))
+
+
+def _repeated(rows: Sequence[Mapping[str, Any]], name: str) -> list[RepeatedFailure]:
+    """Return the failures of each name, the most frequent first."""
+    # Rows are the newest first: reversed, the last time of each name stays.
+    last = {row[name]: row["time"] for row in reversed(rows)}
+    return [RepeatedFailure(one, count, last[one]) for one, count in Counter(row[name] for row in rows).most_common()]
 
 
 def _sum(rows: Iterable[Mapping[str, Any]], measure: str) -> int:

@@ -120,7 +120,7 @@ def test_others_see_no_limits_of_the_day(uma: Browser) -> None:
 def test_an_administrator_sees_which_services_did_not_answer_lately(
     used: Callable[..., None], browser: Browser
 ) -> None:
-    before = {one.module: one.count for one in activity.failures_of("acme", datetime.now(UTC)).silent}
+    before = {one.name: one.count for one in activity.failures_of("acme", datetime.now(UTC)).silent}
     used("UPSTREAM_UNAVAILABLE", 2)
     used("VALIDATION_ERROR")
     assert f"Did not answer {before.get('rag', 0) + 2} times in the last hour" in browser.log_in("ada", "/")["body"]

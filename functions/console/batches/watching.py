@@ -1,7 +1,6 @@
 """The page of one batch: its live picture, its timeline, its results, and a panel for each step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from console.batches.picture import bars, count_states, picture
@@ -30,16 +29,6 @@ MAX_SHOWN_RESULT_CHARACTERS = 6_000
 MAX_ALL_RESULTS_CHARACTERS = 12_000
 """Of all results on a page together."""
 MAX_LISTED_FAILURES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class StepFailure:
-    """An error of a step or of one of its elements."""
-
-    code: str
-    message: str
-    hint: str = ""
-    element: int | None = None
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -144,15 +133,12 @@ def file_content(head: Header, entry: Entry, permissions: Permissions) -> FileCo
     return content_of(raw, shows, step.tool, each=bool(step.each), raw_output=step.raw_output)
 
 
-def failures_of(entry: Entry, locale: Locale) -> Sequence[StepFailure]:
-    """Return the errors of a step and of its elements."""
-    found = []
-    if entry.error is not None:
-        fields = from_message(entry.error).as_dict(locale)
-        found.append(StepFailure(fields["code"], fields["message"], fields["hint"]))
+def failures_of(entry: Entry, locale: Locale) -> Sequence[Mapping[str, Any]]:
+    """Return the errors of a step and of its elements, each with the number of its `element` or None."""
+    found = [from_message(entry.error).as_dict(locale) | {"element": None}] if entry.error is not None else []
     for number, element in enumerate(entry.statuses or ()):
         if error := element.get("error"):
-            found.append(StepFailure(error["code"], error["message"], element=number))
+            found.append({**error, "hint": "", "element": number})
     return found[: MAX_LISTED_FAILURES + 1]
 
 
