@@ -18,7 +18,7 @@ from mcpist.running.gate import ToolUse
 COLUMNS: Columns[Approval] = named_columns(
     "id tools state requested_at decided_by reason", requested_at=lambda one: utc_text(one.requested_at)
 )
-PAGE = "/approvals"
+APPROVALS_PAGE = "/approvals"
 MAX_OUTCOME_CHARACTERS, MAX_STEPS_CHARACTERS = 12_000, 60_000
 
 
@@ -34,13 +34,13 @@ def submit(visit: Visit) -> HttpResponse:
     match form("action"):
         case "agree":
             approvals.approve(visit.permissions, approval)
-            return visit.redirect(PAGE, id=approval, done="approved")
+            return visit.redirect(APPROVALS_PAGE, id=approval, done="approved")
         case "refuse":
             approvals.decline(visit.permissions, approval, form("reason"))
-            return visit.redirect(PAGE, id=approval, done="request_declined")
+            return visit.redirect(APPROVALS_PAGE, id=approval, done="request_declined")
         case "cancel":
             approvals.cancel(visit.caller, approval)
-            return visit.redirect(PAGE, id=approval, done="request_cancelled")
+            return visit.redirect(APPROVALS_PAGE, id=approval, done="request_cancelled")
         case "run":
             return _run(visit, approval)
         case "notify":
@@ -84,7 +84,7 @@ def _run(visit: Visit, approval: str) -> HttpResponse:
         return begin(visit, found.request, consent, done="batch_confirmed")
     use = ToolUse.of_request(found.request, visit.request_id)
     gate.admit(visit.permissions, use, consent).run(visit.remaining)
-    return visit.redirect(PAGE, id=approval, done="request_run")
+    return visit.redirect(APPROVALS_PAGE, id=approval, done="request_run")
 
 
 def _steps(request: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.tools.declare.parameters import Parameter, parameters_of
 
-MODULE_NAME, PAGE = "automations", "/automations"
+MODULE_NAME, AUTOMATIONS_PAGE = "automations", "/automations"
 COLUMNS: Columns[Mapping[str, Any]] = {
     "name": lambda row: row["name"],
     "batch": lambda row: row["batch"],
@@ -39,12 +39,12 @@ def submit(visit: Visit) -> HttpResponse:
             if wrong := next((field for field in fields if field.problem), None):
                 raise InvalidRequest(field=wrong.name, problem="it is no JSON")
             made = visit.use(MODULE_NAME, "set", arguments_of(fields))
-            return visit.redirect(PAGE, name=made["name"], done="automation_set")
+            return visit.redirect(AUTOMATIONS_PAGE, name=made["name"], done="automation_set")
         case "pause" | "resume" | "replay" as tool:
             run = {"run": form("run")} if tool == "replay" else {}
             visit.use(MODULE_NAME, tool, {"name": name, **run})
             done = {"pause": "automation_paused", "resume": "automation_resumed", "replay": "automation_replayed"}
-            return visit.redirect(PAGE, name=name, done=done[tool])
+            return visit.redirect(AUTOMATIONS_PAGE, name=name, done=done[tool])
         case "preview":
             event = {"event": form("past")} if form("past") else {}
             return _show_one(visit, name, preview=visit.use(MODULE_NAME, "preview", {"name": name, **event}))
@@ -62,7 +62,7 @@ def _end(visit: Visit, name: str) -> HttpResponse:
     target, request = f"automations.{name}", visit.request_id
     audit.record_change(visit.caller, action="automations.end", target=target, request=request)
     setting.end(visit.caller, found)
-    return visit.redirect(PAGE, done="automation_ended")
+    return visit.redirect(AUTOMATIONS_PAGE, done="automation_ended")
 
 
 def _show_list(visit: Visit) -> HttpResponse:

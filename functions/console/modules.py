@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpist_services.upstream.category import CategoryModule
     from mcpist_services.upstream.trust import TextLine
 
-PAGE, MAX_COMPARED_TOOLS = "/modules", 50
+MODULES_PAGE, MAX_COMPARED_TOOLS = "/modules", 50
 APP_FIELDS = ("client_id", "client_secret", "authorize_url", "token_url", "revoke_url")
 
 
@@ -126,10 +126,10 @@ def _register(visit: Visit) -> HttpResponse:
     request, is_reviewed = _request(visit), bool(visit.request.form_value(VERSION_FIELD))
     made = registration.register(visit.administration, request, dry_run=not is_reviewed)
     if is_reviewed:
-        return visit.redirect(PAGE, id=request.name, done="module_registered")
+        return visit.redirect(MODULES_PAGE, id=request.name, done="module_registered")
     tools = tool_states(visit.caller, made.module, made.definition) if request.kind == "api" else []
     target = f"modules.{request.name}"
-    return show_review(visit, made.applied, "modules.create", target, back=f"{PAGE}?new=1", tools=tools)
+    return show_review(visit, made.applied, "modules.create", target, back=f"{MODULES_PAGE}?new=1", tools=tools)
 
 
 def _request(visit: Visit) -> ModuleRequest:
@@ -152,7 +152,7 @@ def _approve(visit: Visit, name: str) -> HttpResponse:
         raise InvalidRequest(field="tools", problem="choose at least one tool")
     fingerprints, tools = [one[0] for one in ticked], [one[2] for one in ticked]
     registration.approve(visit.administration, name, tools, fingerprints)
-    return visit.redirect(PAGE, id=name, done="tools_approved")
+    return visit.redirect(MODULES_PAGE, id=name, done="tools_approved")
 
 
 def _change_app(visit: Visit, name: str, *, sets: bool) -> HttpResponse:
@@ -169,15 +169,15 @@ def _change_app(visit: Visit, name: str, *, sets: bool) -> HttpResponse:
         apps.set_app(visit.administration, name, parse_model(ModuleAppRequest, given))
     else:
         apps.remove_app(visit.administration, name)
-    return visit.redirect(PAGE, id=name, done="app_set" if sets else "app_removed")
+    return visit.redirect(MODULES_PAGE, id=name, done="app_set" if sets else "app_removed")
 
 
 def _remove(visit: Visit, name: str) -> HttpResponse:
     is_reviewed = bool(visit.request.form_value(VERSION_FIELD))
     applied = registration.unregister(visit.administration, name, dry_run=not is_reviewed)
     if is_reviewed:
-        return visit.redirect(PAGE, done="module_removed")
-    return show_review(visit, applied, "modules.delete", f"modules.{name}", back=PAGE)
+        return visit.redirect(MODULES_PAGE, done="module_removed")
+    return show_review(visit, applied, "modules.delete", f"modules.{name}", back=MODULES_PAGE)
 
 
 def compare(text: str, approved: str | None) -> Comparison:

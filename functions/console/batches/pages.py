@@ -19,7 +19,7 @@ from mcpist.moments import utc_text
 from mcpist.people import questions
 from mcpist.running.confirmation import Agreement
 
-PAGE, PAGE_BATCHES = "/batches", 20
+BATCHES_PAGE, PAGE_BATCHES = "/batches", 20
 EXAMPLE_BATCH = """mcpist batch --watch - <<'STEPS'
 {"id":"list","module":"files","tool":"list","params":{"limit":5}}
 {"id":"look","module":"files","tool":"stat","each":"${list.items}","params":{"path":"${each.path}"},"output":true}
@@ -88,14 +88,14 @@ def _cancel(visit: Visit) -> HttpResponse:
     """Let no further step of a batch start."""
     batch = visit.request.form_value("id")
     submission.cancel(visit.caller, batch)
-    return visit.redirect(PAGE, id=batch, done="batch_cancelled")
+    return visit.redirect(BATCHES_PAGE, id=batch, done="batch_cancelled")
 
 
 def _open(visit: Visit) -> HttpResponse:
     """Let an administrator read the results of another user's batch."""
     batch = visit.request.form_value("id")
     opening.open_results(visit.caller, batch, visit.request.form_value("reason"))
-    return visit.redirect(PAGE, id=batch, done="batch_opened")
+    return visit.redirect(BATCHES_PAGE, id=batch, done="batch_opened")
 
 
 def _resume(visit: Visit) -> HttpResponse:
@@ -110,10 +110,10 @@ def begin(visit: Visit, context: dict[str, Any], consent: Agreement = ASKED, *, 
     try:
         head = prepared.submit(visit.permissions, consent, context, seconds=visit.remaining)
     except ConfirmationPending as question:
-        return visit.redirect(PAGE, confirm=question.details["confirmation"])
+        return visit.redirect(BATCHES_PAGE, confirm=question.details["confirmation"])
     except ApprovalPending as waits:
         return visit.redirect("/approvals", id=waits.details["approval_id"])
-    return visit.redirect(PAGE, id=head.batch, done=done)
+    return visit.redirect(BATCHES_PAGE, id=head.batch, done=done)
 
 
 def _keep(visit: Visit) -> HttpResponse:
@@ -138,7 +138,7 @@ def _ask(visit: Visit) -> HttpResponse:
     _, subject = prepared.question(visit.permissions)
     asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *subject))
     if asked.accepted_at is not None:
-        return visit.redirect(PAGE, id=question)
+        return visit.redirect(BATCHES_PAGE, id=question)
     return visit.page(
         "batches/confirm.html",
         question=question,
@@ -156,4 +156,4 @@ def _confirm(visit: Visit) -> HttpResponse:
     try:
         return begin(visit, context, consent, done="batch_confirmed")
     except ConfirmationDeclined:
-        return visit.redirect(PAGE, id=context.get("resume", ""), done="batch_declined")
+        return visit.redirect(BATCHES_PAGE, id=context.get("resume", ""), done="batch_declined")
