@@ -243,3 +243,23 @@ def test_how_many_tools_have_a_stem_is_known_without_a_search() -> None:
 
 def test_no_tools_have_no_scores() -> None:
     assert words().scores({"close": 1.0}, {0}) == {}
+
+
+@pytest.mark.parametrize("written", ["caculate", "callculate", "calxulate", "claculate", "CACULATES"])
+def test_a_misspelt_word_means_the_word_of_a_tool_that_it_is_one_letter_from(written: str) -> None:
+    known = words(("read_page", "Read a page."), ("calculate", "Evaluate an expression."))
+    assert rank(known, f"{written} 2 + 2") == [1]
+    assert rank(JoinedWordIndex(words(("read_page", "Read a page.")), known), f"{written} 2 + 2") == [2]
+
+
+def test_of_the_words_that_a_misspelt_one_may_be_that_of_most_tools_is_meant_and_counts_less_than_itself() -> None:
+    known = words(("kubrick", "Read."), ("kubrics", "Read."), ("kubrics", "Search."))
+    assert sorted(rank(known, "kubricx")) == [1, 2]
+    assert rank(known, "kubrick kubricx")[0] == 0
+
+
+@pytest.mark.parametrize("written", ["slacks", "stack", "slak", "slaック", "5lack"])
+def test_real_and_short_words_are_not_taken_for_misspelt_ones(written: str) -> None:
+    known = words(("slackt", "Post a text."), ("read_page", "Read a page."))
+    assert rank(known, "slackx") == [0]
+    assert 0 not in rank(known, written)

@@ -1,7 +1,9 @@
 """A task as a query: the stems of its words and of their synonyms, with a weight for each."""
 
 import re
+from collections.abc import Iterator
 from functools import cache, reduce
+from string import ascii_lowercase
 from typing import Any
 
 from mcpist.tools.search.synonyms import synonyms
@@ -13,6 +15,7 @@ QUOTED_WEIGHT = 0.4  # text that the task only names or writes says little of th
 PLURAL_WEIGHT = 0.4  # a query that names several things asks for a list of them
 MAX_QUERY_CHARACTERS = 1000
 MAX_NEEDS, MIN_NEED_STEMS = 8, 2
+MIN_MISSPELT_LETTERS = 5  # a shorter word is one letter from too many others
 
 _PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
 _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
@@ -61,6 +64,17 @@ def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
     ):
         weights |= dict.fromkeys(group, weight)
     return weights
+
+
+def respellings(stem: str) -> Iterator[str]:
+    """Yield the stems that a misspelt one may mean: with a letter more, less or different, or two letters swapped."""
+    if len(stem) < MIN_MISSPELT_LETTERS or not (stem.isascii() and stem.isalpha()):
+        return
+    for place in range(len(stem) + 1):
+        start, rest = stem[:place], stem[place:]
+        yield from (start + rest[1:], start + rest[1:2] + rest[:1] + rest[2:])
+        for letter in ascii_lowercase:
+            yield from (start + letter + rest, start + letter + rest[1:])
 
 
 def _encodable(query: str) -> str:

@@ -112,7 +112,7 @@ class WordIndex:
         """
         from mcpist.tools.search.query import OWN_WEIGHT, query_weights  # which only a search needs
 
-        weights = query_weights(query, self.synonyms)
+        weights = self._respelt(query_weights(query, self.synonyms))
         known = _word_vectors().known(weights)
         factors = {stem: weight * self.rarity(stem) for stem, weight in weights.items()}
         scores = self.scores(factors, allowed, max(limit, MAX_TOOLS_BY_WORDS))
@@ -136,6 +136,19 @@ class WordIndex:
             }
         best = max(fits.values(), default=0) or 1
         return {number: fit / best for number, fit in fits.items()}
+
+    def _respelt(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return a query's weights, with the most frequent word that it may mean for each word that nothing knows."""
+        from mcpist.tools.search.query import SYNONYM_WEIGHT, respellings  # which only a search needs
+
+        respelt: dict[str, float] = {}
+        for stem, weight in weights.items():
+            meant = stem
+            if not self.tools_with(stem) and not _word_vectors().known({stem: weight}):
+                meant = max((stem, *respellings(stem)), key=self.tools_with)
+            found = weight if meant == stem else min(weight, SYNONYM_WEIGHT)
+            respelt[meant] = max(found, respelt.get(meant, 0.0))
+        return respelt
 
     @property
     def parts(self) -> "tuple[tuple[int, WordIndex], ...]":
