@@ -42,6 +42,19 @@ def test_a_word_in_the_name_counts_more_than_one_elsewhere() -> None:
     assert rank(words(("count", "Search all issues."), ("search", "Find them.")), "search") == [1, 0]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Search all issues. Then count them.", "Count all issues. Then search them."),
+        ("検索する。集計しない。", "集計する。検索しない。"),
+    ],
+)
+def test_a_word_in_the_first_sentence_counts_more_than_one_in_a_later_one(first: str, second: str) -> None:
+    known = words(("a", first), ("b", second))
+    assert rank(known, "count 集計")[0] == 1
+    assert rank(known, "search 検索")[0] == 0
+
+
 def test_equal_tools_keep_their_order_and_only_the_best_are_given() -> None:
     many = words(*[(f"issue_{number}", "Read.") for number in range(20)])
     assert rank(many, "issues") == list(range(10))

@@ -43,6 +43,7 @@ MAX_TOOLS_BY_WORDS = 2000  # so many are found by the rarer words; the common on
 MIN_CLOSENESS = 0.3  # so much it must count for a tool that has none of the words
 MIN_RELATIVE_SCORE = 0.3
 
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=。)|\n\s*\n")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -67,7 +68,7 @@ class WordIndex:
 
         counted = [
             {field: Counter(stems(_CAMEL_CASE.sub(" ", fields.get(field, "")))) for field in WEIGHTS}
-            for fields in texts
+            for fields in map(_divided, texts)
         ]
         count = max(len(counted), 1)
         mean_lengths = {field: sum(fields[field].total() for fields in counted) / count or 1.0 for field in WEIGHTS}
@@ -201,6 +202,15 @@ def _word_vectors() -> "WordVectors":
     from mcpist.tools.search.word_vectors import word_vectors  # which only a search or a new index needs
 
     return word_vectors()
+
+
+def _divided(fields: Mapping[SearchField, str]) -> dict[SearchField, str]:
+    """Return a tool's fields; what follows its description's first sentence counts as its phrases do.
+
+    The first sentence says what the tool does, the others when, how and with which examples.
+    """
+    first, *rest = _SENTENCE_END.split(fields.get("description", "").strip(), maxsplit=1)
+    return {**fields, "description": first, "phrases": " ".join([fields.get("phrases", ""), *rest])}
 
 
 def _frequencies(
