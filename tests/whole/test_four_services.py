@@ -25,6 +25,9 @@ def connected(user: McpUser, vendors: Vendors) -> Iterator[McpUser]:
         connect(user.deployment, service, f"{provider_name(service)}-canary-token", **account)
     forget(user.deployment)
     vendors.refused.clear()
+    for service in HOSTS:  # where a test before this one has asked some of them
+        vendors.asked(service).clear()
+        vendors.tokens[service].clear()
     yield user
     for service in HOSTS:
         disconnect(user.deployment, service)
