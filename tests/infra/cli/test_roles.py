@@ -87,6 +87,11 @@ def test_a_mask_of_an_upstreams_category_is_no_mistake(mask: str, may_match: boo
     assert (unmatched_patterns(organization, CATALOGUE, ["notes.read"]) == []) is may_match
 
 
+def test_saved_batches_and_automations_are_modules_of_this_release(mcpist: Mcpist) -> None:
+    modules = ("--modules", "saved,automations", "--allow", "saved.save,automations.*")
+    assert mcpist("role", "create", "writers", *modules)["warnings"] == []
+
+
 def test_a_role_that_somebody_has_is_not_removed(mcpist: Mcpist) -> None:
     error = mcpist("role", "remove", "members", fails=True)
     assert error["message"] == 'These users have the role "members": ada, uma.'

@@ -97,7 +97,8 @@ def unmatched_patterns(organization: Organization, catalogue: Catalogue, categor
     The tools of upstream `categories` are not known, and neither are those of a registered module, or of one that has
     none yet: a mask whose module is one of them always matches.
     """
-    index = catalogue.of(_somebody(organization)).index
+    # With all roles: saved batches and automations are modules of callers whose roles have them.
+    index = catalogue.of(_somebody(organization, *organization.roles.values())).index
     toolless = [name for name, module in index.modules.items() if not module.tools]
     categories = {*categories, *organization.modules, *toolless}
     listed = (one.listed_in(module.name) for module in index.modules.values() for one in module.materials)
