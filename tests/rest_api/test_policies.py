@@ -75,6 +75,23 @@ def test_a_dry_run_shows_what_would_have_been_stopped_and_for_whom(rest: RestCli
     assert rest.of("ada").get(URL).json["version"] == 0
 
 
+def test_a_dry_run_knows_saved_batches_automations_and_modules_that_are_gone(rest: RestClient) -> None:
+    admin = rest.of("ada")
+    modules = [*admin.get("/v1/roles/members").json["modules"], "saved", "automations"]
+    assert admin.send("PATCH", "/v1/roles/members", {"modules": modules, "allow": ["*"]}).status == 200
+    uma = Caller("acme", "uma", Subject("i", "uma"), "user", ())
+    for module, tool in (("saved", "save"), ("automations", "list"), ("gone", "find_note")):
+        audit.record_use(uma, module, tool, outcome="succeeded", request="r")
+    ours = (
+        f'{BASE} @id("no-saving") forbid (principal, action == Action::"saved.save", resource);'
+        ' @id("no-automations") forbid (principal, action in Action::"automations.*", resource);'
+    )
+    status, report = put(admin, ours, dryRun="true")
+    assert status == 200, report
+    calls = {one["tool"]: one["policy"] for one in report["preview"]["calls"]}
+    assert calls == {"saved.save": "no-saving", "automations.list": "no-automations"}
+
+
 def test_templates_are_offered_in_the_readers_language(rest: RestClient) -> None:
     titles = {
         language: [

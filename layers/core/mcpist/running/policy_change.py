@@ -17,7 +17,7 @@ from mcpist.policies.saving import check, require_change
 from mcpist.running.accounts import service_of
 from mcpist.tools.access.counted_calls import count_calls
 from mcpist.tools.access.effects import permissions, permissions_of
-from mcpist.tools.search.catalogue import Catalogue
+from mcpist.tools.search.catalogue import Catalogue, ModuleSource
 
 if TYPE_CHECKING:
     from mcpist.policies.decision import Verdict
@@ -44,7 +44,7 @@ def change_policies(
     with work.permitted(POLICIES_UPDATE, "policies"):
         _, organization = work.read()
         require_change(work.caller, organization)
-        source = permissions(organization, catalogue).catalogue
+        source = permissions(organization, catalogue, *organization.roles.values()).catalogue
         rules = tuple(check(policies, organization, source).rules.values()) if policies else ()
         looked = preview(policies, organization, catalogue) if policies and options.dry_run else None
     applied = work.change(POLICIES_UPDATE, "policies", edits.set_policies(policies), options)
@@ -67,7 +67,7 @@ def preview(policies: Policies, organization: Organization, catalogue: Catalogue
     for user, calls in by_user.items():
         permissions = permissions_of(organization, catalogue, user)
         names = permissions.split_name
-        facts = [(call, one) for call in calls if (one := _facts(names(call["tool"]), catalogue))]
+        facts = [(call, one) for call in calls if (one := _facts(names(call["tool"]), permissions.catalogue))]
         verdicts = overview(rules, permissions.caller, [one for _, one in facts])
         rows += [
             {**call, "verdict": _word(verdict), "policy": verdict.rule}
@@ -78,12 +78,14 @@ def preview(policies: Policies, organization: Organization, catalogue: Catalogue
     return {**counted, "calls": rows}
 
 
-def _facts(names: tuple[str, str], catalogue: Catalogue) -> ToolFacts | None:
+def _facts(names: tuple[str, str], source: ModuleSource) -> ToolFacts | None:
     """Return the facts about a tool; None for one that does not exist any more."""
     module, name = names
+    if module not in source.names:
+        return None
     try:
-        found = catalogue.module(module)
-    except (KeyError, McpistError):
+        found = source.module(module)
+    except McpistError:
         return None
     tool = found.tools.get(name)
     return ToolFacts(module, name, tool.effect, service=service_of(found, tool) or "") if tool else None
