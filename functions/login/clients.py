@@ -55,7 +55,7 @@ class LoginClient(ClientMixin):  # type: ignore[misc]
     @property
     def host(self) -> str:
         """The host that describes the client; empty for one that only says its name."""
-        return (urlsplit(self.id).hostname or "") if _describes_itself(self.id) else ""
+        return (urlsplit(self.id).hostname or "") if describes_itself(self.id) else ""
 
     @property
     def is_ours(self) -> bool:
@@ -108,7 +108,7 @@ def find(client_id: str) -> LoginClient | None:
         return None
     if client_id == CONSOLE_CLIENT:
         return LoginClient(CONSOLE_CLIENT, "MCPist", (f"{settings().public_url}/connect/login",))
-    if _describes_itself(client_id):
+    if describes_itself(client_id):
         return documents.get(client_id) or _described(client_id)
     if client_id.startswith(service_credentials.SERVICE_CLIENT_PREFIX):
         return _service(client_id)
@@ -173,7 +173,7 @@ def described_by(url: str, found: Any) -> LoginClient | None:
     if not isinstance(found, dict) or found.get("client_id") != url:
         return None
     method, jwks_url = found.get("token_endpoint_auth_method", "none"), found.get("jwks_uri", "")
-    has_keys = method == "private_key_jwt" and _describes_itself(jwks_url)
+    has_keys = method == "private_key_jwt" and describes_itself(jwks_url)
     if (method != "none" and not has_keys) or problem_of(found):
         return None
     uris = tuple(found["redirect_uris"])
@@ -210,7 +210,7 @@ def _is_safe(uri: Any) -> bool:
     return True
 
 
-def _describes_itself(client_id: str) -> bool:
+def describes_itself(client_id: str) -> bool:
     """Whether an id is the address of a description; on one machine a program under development may have it there."""
     return _is_safe(client_id) and (
         client_id.startswith("https://") or (settings().local_services and client_id.startswith("http://"))

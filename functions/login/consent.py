@@ -10,8 +10,9 @@ import secrets
 from dataclasses import replace
 
 from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.rfc6749.errors import InvalidClientError
 
-from login import admission, endpoints, enterprise, identity_provider, logins, pages
+from login import admission, clients, endpoints, enterprise, identity_provider, logins, pages
 from login.clients import LoginClient
 from login.logins import KnownPerson, PendingLogin
 from mcpist.audit import record as audit
@@ -36,6 +37,9 @@ def begin(request: BrowserRequest) -> HttpResponse:
         if error.redirect_uri and not error.redirect_uri.startswith("https:"):
             return endpoints.redirect_error(error)
         described = "" if error.redirect_uri else error.description  # the texts for clients quote their requests
+        client_id = next(iter(values.get("client_id", ())), "")
+        if isinstance(error, InvalidClientError) and clients.describes_itself(client_id):
+            return pages.show(request, "unread_client", status=400, problem=client_id)
         # Its address is not to be trusted, so the client is not told.
         return pages.show(request, "wrong_client", status=400, problem=str(described or error.error))
     parameters = {name: given[0] for name, given in values.items()}

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mcpist.settings import settings
+
 METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 SCOPES = ("mcp", "offline_access")
 REGISTERED_METHODS = ("none", "client_secret_post", "client_secret_basic")
@@ -32,7 +34,8 @@ def describe(public_url: str) -> dict[str, Any]:
         "revocation_endpoint_auth_signing_alg_values_supported": list(ASSERTION_ALGORITHMS),
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
-        "client_id_metadata_document_supported": True,
+        # A stack on one machine may have no way to the internet, where the documents of most clients are.
+        "client_id_metadata_document_supported": not settings().local_services,
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
     }

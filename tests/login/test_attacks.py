@@ -394,6 +394,14 @@ def test_no_document_is_read_from_inside(door: Door, uma: Visitor, url: str, mon
     assert uma
 
 
+def test_a_person_sees_that_a_programs_description_cannot_be_read(home: Service, door: Door, uma: Visitor) -> None:
+    home.replies = [json_response({}, status=503)]
+    page = uma.open(Program(door, f"{home.url}/client.json").page())
+    assert (page["statusCode"], "cannot read a valid description" in page["body"]) == (400, True)
+    assert f"{home.url}/client.json" in page["body"]
+    assert "cannot read" not in uma.open(Program(door, "nobody").page())["body"]
+
+
 def test_a_client_whose_document_changed_is_checked_anew(home: Service, door: Door, uma: Visitor) -> None:
     home.replies = [json_response(described(home)), json_response(described(home, redirect_uris=[f"{REDIRECT}/new"]))]
     program = Program(door, f"{home.url}/client.json")

@@ -10,12 +10,13 @@ import pytest
 from infra.local.login import LocalLogin
 from login import tokens as login_tokens
 from login.handler import handler
-from login.metadata import METADATA_PATHS
+from login.metadata import METADATA_PATHS, describe
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
 from mcpist.http import bearer
 from mcpist.http.request import HttpRequest
 from mcpist.people import client_logins
+from mcpist.settings import settings
 from tests.clock import Clock
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.login.conftest import LOOPBACK, REDIRECT, Context, Program, Visitor, query, register, tokens_of, verified
@@ -51,11 +52,20 @@ def test_the_metadata_has_all_that_clients_need(door: Door, path: str) -> None:
     found = json.loads(answer["body"])
     assert answer["headers"]["access-control-allow-origin"] == "*"
     assert (found["issuer"], found["code_challenge_methods_supported"]) == (PUBLIC_URL, ["S256"])
-    assert found["client_id_metadata_document_supported"]
     places = [found[name] for name in found if name.endswith("_endpoint") or name == "jwks_uri"]
     assert all(place.startswith(f"{PUBLIC_URL}/login/") for place in places)
     (key,) = json.loads(door("GET", "/login/jwks.json")["body"])["keys"]
     assert (key["kty"], key["alg"], set(key) & {"d", "k"}) == ("EC", "ES256", set())
+
+
+@pytest.mark.parametrize(("local", "announced"), [("on", False), ("off", True)])
+def test_a_stack_on_one_machine_has_clients_register_since_it_may_reach_no_document(
+    local: str, announced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_SERVICES", local)
+    settings.cache_clear()
+    assert describe(PUBLIC_URL)["client_id_metadata_document_supported"] is announced
+    settings.cache_clear()
 
 
 @pytest.mark.usefixtures("door")
