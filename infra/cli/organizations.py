@@ -99,10 +99,13 @@ def change_organization(
     name: Annotated[str | None, NAME] = None,
     disable: Annotated[Items | None, items(f"Switch these tools off for everybody: {MASKS}.")] = None,
     enable: Annotated[Items | None, items("Remove these masks from the tools that are switched off.")] = None,
+    undoable: Annotated[
+        bool | None, Option("--undoable/--no-undoable", help="Whether what undoes each write is kept, for 30 days.")
+    ] = None,
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Change an organization; switch tools off and on for everybody in it."""
-    body = given(name=name, disable=disable, enable=enable)
+    body = given(name=name, disable=disable, enable=enable, undoable=undoable)
     session = access.session(organization=chosen)
     return to_result(session.change("PATCH", "/v1/organization", body, dry_run=dry_run))
 

@@ -16,6 +16,7 @@ from infra.cli.table import render_table
 from mcpist.render.answer import compact_json
 from mcpist.visible_text import visible
 
+NONE_KEPT = "no change was kept: `mcpist org set --undoable` has all writes kept"
 NAMED = Argument(metavar="CHANGE|BATCH_ID|TIME")
 
 
@@ -33,7 +34,7 @@ def list_changes(
         return to_result(session.get(f"/v1/changes/{part(change)}", user=user or None))
     found = session.get("/v1/changes", batch=batch or None, since=since or None, user=user or None, limit=limit)
     rows = [(one["id"], one["tool"], one["createdAt"], one["batch"], _state(one)) for one in found["changes"]]
-    drawing = render_table(("change", "tool", "started", "batch", ""), rows) if rows else in_words("no changes")
+    drawing = render_table(("change", "tool", "started", "batch", ""), rows) if rows else in_words(NONE_KEPT)
     return CommandResult(metadata=found, drawing=drawing)
 
 

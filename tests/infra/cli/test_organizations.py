@@ -81,6 +81,9 @@ def test_tools_are_switched_off_and_on_for_everybody(mcpist: Mcpist) -> None:
     on = mcpist("org", "set", "--enable", "rag.get_*", "--name", "Acme Inc.")
     assert [effect["appear"] for effect in on["effects"]] == [["rag.get_doc"]]
     assert mcpist("org", "show")["disabled"] == ["notion.*"]
+    kept = mcpist("org", "set", "--undoable")["changes"]
+    assert kept == [{"path": "undoable", "before": False, "after": True}]
+    assert mcpist("org", "set", "--no-undoable")["version"]
     error = mcpist("org", "set", "--enable", "notion.search", fails=True)
     assert error["message"] == 'enable: "notion.search" is not a mask that is switched off (notion.*)'
 

@@ -28,7 +28,7 @@ def test_changes_are_listed_and_shown(mcpist: Mcpist, login: LocalLogin) -> None
 
 @pytest.mark.usefixtures("mcpist")
 def test_a_terminal_shows_what_can_be_undone(login: LocalLogin) -> None:
-    assert command.list_changes(Access()).drawing == "no changes"
+    assert command.list_changes(Access()).drawing == command.NONE_KEPT
     kept(login, problem="a message that was sent")
     words = command.list_changes(Access()).drawing.split()  # a narrow terminal breaks the lines
     assert {"message", "that", "was", "sent"} <= set(words)
