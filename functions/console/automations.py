@@ -93,9 +93,10 @@ def _fields(visit: Visit, values: Mapping[str, Any]) -> Sequence[ArgumentField]:
     if MODULE_NAME not in visit.permissions.catalogue.names:
         return ()
     form, choices = visit.request.form_value, _choices(visit)
+    schema = visit.permissions.translation(MODULE_NAME).schema(visit.permissions.tool(MODULE_NAME, "set").input_schema)
     parameters = [
         _offering(one, {*choices[one.name], values.get(one.name, "")}) if one.name in choices else one
-        for one in parameters_of(visit.permissions.tool(MODULE_NAME, "set").input_schema)
+        for one in parameters_of(schema)
     ]
     filled = {name: value for name, value in values.items() if value not in ("", [], {}, False)}
     return fields_of(parameters, form if visit.request.method == "POST" and form("action") == "set" else None, filled)

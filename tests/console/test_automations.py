@@ -57,6 +57,9 @@ def test_a_person_sets_up_tries_pauses_and_ends_an_automation(uma: Browser) -> N
     assert {'<option value="weekly">', '<option value="files.stored">'} <= set(
         re.findall("<option value=[^>]*>", empty)
     )
+    uma.language = "ja"
+    assert "小文字、数字、_" in text(uma.get("/automations"))
+    uma.language = "en"
     refused = set_up(uma, parameters="[1]")
     assert "it is no JSON" in unescape(refused["body"])
     assert set_up(uma)["headers"]["location"].endswith("name=nightly&done=automation_set")

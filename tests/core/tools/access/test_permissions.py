@@ -99,6 +99,8 @@ def test_a_tool_may_be_written_with_its_module() -> None:
     assert of.names("shop", "safe.get_item") == ("shop", "safe.get_item")
     with pytest.raises(InvalidRequest, match=r"name the module of this tool$"):
         of.names("", "list_jewels")  # of another role's module
+    with pytest.raises(InvalidRequest, match=r"name a tool of this module$"):
+        of.names("", "shop")
 
 
 def test_an_unknown_module_is_not_found_and_only_the_callers_modules_are_named() -> None:

@@ -134,6 +134,8 @@ class Permissions:
         homes = [module.name for module in self.modules() if any(one.name == tool for one in self.tools(module))]
         if len(homes) == 1:
             return homes[0]
+        if tool in self.catalogue.index.modules:
+            raise errors.InvalidRequest(field="tool", problem="name a tool of this module")
         named = f", one of {', '.join(homes[:MAX_NAMED_MODULES])}" if homes else ""
         raise errors.InvalidRequest(field="module", problem=f"name the module of this tool{named}")
 
