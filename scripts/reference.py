@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from benchmarks.month import month_page
 from benchmarks.report import COSTS, replaced
 from benchmarks.worst_hour import worst_hour_table
+from infra.cli.document import ADMINISTRATOR, CALLER, DEFECT, EXIT_CODES, TOOL, TRY_AGAIN, USER
 from infra.local.intrinsics import read_yaml
 from mcpist import errors
 from mcpist.audit.rows import column_types
@@ -38,6 +39,7 @@ OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 SCHEMAS = ROOT / "docs/schemas"
 APIS = ROOT / "layers/config/apis"
 PROGRAMS = ROOT / "layers/config/programs"
+COMMAND_LINE = ROOT / "docs/command-line.md"
 ADMINISTRATION = ROOT / "docs/administration.md"
 OBSERVABILITY = ROOT / "docs/observability.md"
 TEMPLATE = ROOT / "template.yaml"
@@ -53,6 +55,17 @@ WHO_ACTS: dict[type[errors.McpistError], str] = {
     errors.TransientError: "nobody: try again",
     errors.ToolExecutionError: "as the message says",
     errors.DefectError: "the operator",
+}
+WHO_ACTS_AT_A_TERMINAL = {
+    0: "nobody: it succeeded",
+    DEFECT: "the project: a defect",
+    CALLER: "you change the command",
+    ADMINISTRATOR: "an administrator",
+    USER: "you log in, connect an account, confirm, or have it approved",
+    TRY_AGAIN: "nobody: try again later",
+    TOOL: "as the tool's message says",
+    130: "Ctrl-C ended it; a batch continues",
+    141: "the reader of its output has ended",
 }
 
 
@@ -72,6 +85,7 @@ def main() -> None:
     month = replaced(month_page(), COSTS, "month")
     wanted[COSTS] = replaced(worst_hour_table(), COSTS, "worst_hour", month)
     wanted[ADMINISTRATION] = replaced(audit_table(), ADMINISTRATION, "columns")
+    wanted[COMMAND_LINE] = replaced(exit_code_table(), COMMAND_LINE, "exit_codes")
     wanted[OBSERVABILITY] = replaced(log_group_table(), OBSERVABILITY, "log_groups")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
@@ -144,6 +158,17 @@ def audit_table() -> str:
     """Return the table of the columns of an audit row."""
     rows = "".join(f"| `{name}` | {meaning} |\n" for name, _, meaning in column_types())
     return f"\n| column | what it says |\n| --- | --- |\n{rows}\n"
+
+
+def exit_code_table() -> str:
+    """Return the table of the exit codes of `mcpist`, with the codes of errors that end with each."""
+    codes = dict.fromkeys(kind.code for kind in errors.concrete_errors())
+    rows = [f"| {number} | {who} | {_codes_of(number, codes)} |\n" for number, who in WHO_ACTS_AT_A_TERMINAL.items()]
+    return f"\n| exit code | who acts | codes of errors |\n| --- | --- | --- |\n{''.join(rows)}\n"
+
+
+def _codes_of(number: int, codes: Iterable[str]) -> str:
+    return ", ".join(f"`{code}`" for code in codes if EXIT_CODES.get(code, DEFECT) == number)
 
 
 def log_group_table() -> str:

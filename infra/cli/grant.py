@@ -212,7 +212,7 @@ def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 def _cell(name: str, value: Any) -> str:
     if name in {"updated_at", "forgotten_by"}:
-        return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M:%S}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, list) else str(value)

@@ -200,6 +200,6 @@ def why(
     decided = [one for one in found["decisions"] if not (found["firstNo"] and one["verdict"] == "open")]
     rows = [[in_words(visible(str(decision[name]))) for name in _COLUMNS] for decision in decided]
     roles = [[visible(str(role[name])) for name in ("role", "rule", "mask")] for role in found["roles"]]
-    tables = [render_table(_COLUMNS, rows)]
+    tables = [render_table([name.replace("changedBy", "changed by") for name in _COLUMNS], rows)]
     tables += [render_table(("role", "refused by", "mask"), roles)] if roles else []
     return CommandResult(metadata=found, drawing="\n\n".join(tables))

@@ -174,7 +174,7 @@ def test_a_terminal_gets_a_table(
         "forgotten",
         "by",
     ]
-    assert row.split() == ["user#uma", "main", "github", "octocat", "revoked", "yes", "2026-11-18T11:07:40+00:00"]
+    assert row.split() == ["user#uma", "main", "github", "octocat", "revoked", "yes", "2026-11-18", "11:07:40"]
 
 
 # -- encrypting again ----------------------------------------------------------------------------------

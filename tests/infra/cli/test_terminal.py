@@ -278,7 +278,8 @@ def test_why_leaves_out_what_is_undecided_after_the_first_no(
     ]
     roles = [{"role": "members", "rule": "deny", "mask": "rag.get_*"}]
     endpoint.reply_with(json_response({"decisions": decisions, "firstNo": first_no, "roles": roles}))
-    _, *rows = shown("why", "rag.get_doc", *at(endpoint))[1].partition("\n\n")[0].splitlines()
+    heads, *rows = shown("why", "rag.get_doc", *at(endpoint))[1].partition("\n\n")[0].splitlines()
+    assert "changed by" in heads
     assert [row.split()[:2] for row in rows] == [[name, verdicts[name]] for name in names]
 
 
