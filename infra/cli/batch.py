@@ -73,7 +73,8 @@ def _watch(endpoint: Endpoint, request: dict[str, Any], out: TextIO) -> CommandR
             return endpoint.call("batch", {"batch_id": batch, **WHOLE_ANSWER})
     # Ctrl-C too: the batch runs on without this command, and only here is its id known.
     except BaseException as error:
-        if batch and not (isinstance(error, CommandError) and exit_code(error.error["code"]) == CALLER):
+        code = error.error["code"] if isinstance(error, CommandError) else ""
+        if batch and code != "APPROVAL_REQUIRED" and not (code and exit_code(code) == CALLER):
             print(CONTINUE_HINT.format(batch=batch), file=out, flush=True)
         raise
 

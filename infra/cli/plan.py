@@ -51,7 +51,9 @@ def draw_plan(plan: Mapping[str, Any]) -> str:
     width = max((cell_len(head) for head, _ in rows), default=0)
     lines = [f"{head}{' ' * (width - cell_len(head))}  {_describe(step)}".rstrip() for head, step in rows]
     form = f"{plan['states']} states" if plan.get("form") == "machine" else plan.get("form", "")
-    return "\n".join([*lines, f"{len(steps)} steps, at most {plan['depth']} one after the other; {form}"])
+    return "\n".join(
+        [*lines, f"{len(steps)} step{'s' * (len(steps) != 1)}, at most {plan['depth']} one after the other; {form}"]
+    )
 
 
 def _tree(

@@ -33,7 +33,10 @@ def list_changes(
     if change:
         return to_result(session.get(f"/v1/changes/{part(change)}", user=user or None))
     found = session.get("/v1/changes", batch=batch or None, since=since or None, user=user or None, limit=limit)
-    rows = [(one["id"], one["tool"], one["createdAt"][:19].replace("T", " "), one["batch"], _state(one)) for one in found["changes"]]
+    rows = [
+        (one["id"], one["tool"], one["createdAt"][:19].replace("T", " "), one["batch"], _state(one))
+        for one in found["changes"]
+    ]
     drawing = render_table(("change", "tool", "started", "batch", ""), rows) if rows else in_words(NONE_KEPT)
     return CommandResult(metadata=found, drawing=drawing)
 

@@ -40,6 +40,7 @@ class FakeEndpoint:
     asked: list[Json] = field(default_factory=list)
     reads: int = 0
     outages: int = 0
+    refusal: Json | None = None
 
     async def list_tools(self, *_: Any) -> mcp_types.ListToolsResult:
         return mcp_types.ListToolsResult(tools=[mcp_types.Tool(name="batch", input_schema={"type": "object"})])
@@ -62,6 +63,8 @@ class FakeEndpoint:
         if params.uri != f"mcpist://batches/{BATCH}/progress":
             error = {"code": "BATCH_NOT_FOUND", "message": "There is no such batch.", "hint": "", "details": {}}
             raise MCPError(mcp_types.INVALID_PARAMS, "There is no such batch.", error)
+        if self.refusal:
+            raise MCPError(mcp_types.INVALID_PARAMS, self.refusal["message"], self.refusal)
         if self.outages:
             self.outages -= 1
             raise MCPError(mcp_types.INTERNAL_ERROR, "Service Unavailable")

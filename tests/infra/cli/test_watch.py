@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infra.cli.document import CALLER, TRY_AGAIN
+from infra.cli.document import CALLER, TRY_AGAIN, USER
 from infra.cli.endpoint import WHOLE_ANSWER
 from infra.cli.main import run
 from infra.cli.progress import LiveTable
@@ -122,6 +122,16 @@ def test_a_missing_batch_is_a_typed_error_with_a_hint(stage: FakeEndpoint, capsy
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"]["code"] == "BATCH_NOT_FOUND"
     assert captured.err == ""
+
+
+def test_a_batch_that_waits_for_an_approval_is_not_said_to_go_on(
+    stage: FakeEndpoint, commands: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.refusal = {"code": "APPROVAL_REQUIRED", "message": "Nothing has run.", "hint": "", "details": {}}
+    assert run(["batch", commands, "--watch", "--url", stage.url, "--token", "t"]) == USER
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["error"]["code"] == "APPROVAL_REQUIRED"
+    assert "continues without" not in captured.err
 
 
 def test_a_failed_poll_is_repeated(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
