@@ -9,7 +9,7 @@ from mcpist.caller import Policies
 from mcpist.policies import decision
 from mcpist.policies.decision import TOO_SLOW, Verdict
 from mcpist.policies.place import StepPlace
-from mcpist.running.policy import JudgedUse, judge
+from mcpist.running.policy import facts_of, judge
 from mcpist.tools.access.permissions import Permissions
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
 
@@ -28,7 +28,9 @@ when {{ context.args has tags && context.args.tags.contains("vip") }};
 def verdict(text: str, tool: str = "create_item", /, **use: Any) -> Verdict:
     permissions = Permissions(replace(caller(EVERYTHING), policies=Policies(1, text)), CATALOGUE)
     unresolved, place = use.pop("unresolved", {}), use.pop("place", None)
-    (found,) = judge(permissions, [JudgedUse(SHOP, SHOP.tools[tool], use, unresolved=unresolved, place=place)])
+    (found,) = judge(
+        permissions, [facts_of(permissions, SHOP, SHOP.tools[tool], use, unresolved=unresolved, place=place)]
+    )
     return found
 
 
@@ -123,7 +125,7 @@ def test_data_of_one_label_does_not_reach_a_target_of_another() -> None:
     permissions = Permissions(replace(caller(EVERYTHING), policies=labelled), CATALOGUE)
 
     def flow(source: str, tool: str = "create_item") -> str:
-        use = JudgedUse(SHOP, SHOP.tools[tool], {}, place=StepPlace(True, frozenset({source})))
+        use = facts_of(permissions, SHOP, SHOP.tools[tool], {}, place=StepPlace(True, frozenset({source})))
         return judge(permissions, [use])[0].text
 
     assert flow("shop.get_item") == "refuse: leak"

@@ -27,7 +27,7 @@ from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import CONFIRMED, AdmittedUse, ToolUse, admit, get_upstream_prompt, read_upstream
-from mcpist.running.policy import JudgedUse, judge
+from mcpist.running.policy import facts_of, judge
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import Catalogue
 from mcpist_services.catalogue import CATALOGUE as SERVICES
@@ -125,7 +125,7 @@ def test_a_policy_compares_the_value_that_an_address_stands_for() -> None:
     permissions = Permissions(replace(who(secret), roles=(JIRA,)), SERVICES)
     jira = SERVICES.module("jira")
     keys = ("SEC-1", "https://acme.atlassian.net/browse/SEC-1", "https://acme.atlassian.net/browse/ENG-1")
-    uses = [JudgedUse(jira, jira.tools["get_issue"], {"issue_key": key}) for key in keys]
+    uses = [facts_of(permissions, jira, jira.tools["get_issue"], {"issue_key": key}) for key in keys]
     assert [verdict.level for verdict in judge(permissions, uses)] == ["refuse", "refuse", "permit"]
 
 
@@ -339,7 +339,7 @@ import sys
 from dataclasses import replace
 from mcpist.caller import Policies
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
-from mcpist.running.policy import JudgedUse, judge
+from mcpist.running.policy import judge
 from mcpist.tools.access.permissions import Permissions
 from mcpist.batch.execution.plan import plan
 from mcpist.running.gate import ToolUse, admit

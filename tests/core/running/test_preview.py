@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 
 from mcpist.caller import Policies, Role
-from mcpist.errors import AuthorizationError, ConfirmationPending, InvalidArguments, PolicyRefused, PolicyUnasked
+from mcpist.errors import (
+    AuthorizationError,
+    ConfirmationPending,
+    InvalidArguments,
+    PolicyRefused,
+    PolicyUnasked,
+    UpstreamUnavailable,
+)
 from mcpist.running import approvals
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse, admit
@@ -115,3 +122,9 @@ def test_the_question_before_a_call_shows_its_target_as_it_is_now(tracker: Track
     with pytest.raises(ConfirmationPending) as asked:
         admit(Permissions(UMA, tracker.catalogue), use, Agreement(can_ask=True))
     assert asked.value.uses == ('tracker.delete_item {"item_id":"7"}',), "an absent target is not guessed"
+
+
+def test_an_answer_of_another_shape_is_the_services_fault(tracker: Tracker) -> None:
+    tracker.items["7"] = {"id": "7", "state": "open", "note": None}
+    with pytest.raises(UpstreamUnavailable):
+        shown(tracker, "rename_by_suffix", item_id="7", suffix="er")

@@ -23,9 +23,9 @@ from mcpist.running.confirmation import Agreement, require_confirmation
 from mcpist.running.destructive_use import DestructiveUse, order_targets
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.policy import (
-    JudgedUse,
     approval_mode,
     described,
+    facts_of,
     judge,
     judge_material,
     reason_of,
@@ -296,16 +296,22 @@ def _judge(admitted: AdmittedUse, consent: Agreement) -> "Verdict | None":
     use, tool, permissions = admitted.use, admitted.tool, admitted.permissions
     if permissions.caller.policies is None:
         return None
-    unresolved = reference_names(tool.input_schema, use.arguments)
-    with correcting(tool, use.arguments, unresolved):
-        tool.check(use.arguments, unresolved)
-    judged = JudgedUse(admitted.module, tool, use.arguments, use.options.account, use.place)
+    _check_arguments(admitted)
+    account, place = use.options.account, use.place
+    judged = facts_of(permissions, admitted.module, tool, use.arguments, account=account, place=place)
     (verdict,) = judge(permissions, [judged])
-    if error := refusal(verdict, judged.name):
+    if error := refusal(verdict, judged.full_name):
         raise error
     if consent.is_step and POLICY_LEVELS.index(verdict.level) > POLICY_LEVELS.index(consent.level):
-        raise errors.PolicyUnasked(name=judged.name, policy=verdict.rule, reason=reason_of(verdict))
+        raise errors.PolicyUnasked(name=judged.full_name, policy=verdict.rule, reason=reason_of(verdict))
     return verdict
+
+
+def _check_arguments(admitted: AdmittedUse) -> None:
+    tool, arguments = admitted.tool, admitted.use.arguments
+    unresolved = reference_names(tool.input_schema, arguments)
+    with correcting(tool, arguments, unresolved):
+        tool.check(arguments, unresolved)
 
 
 def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None") -> AdmittedUse:
@@ -314,9 +320,7 @@ def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None
     The answer is about that account: a yes to one is none to another that has become the default meanwhile.
     """
     use, permissions = admitted.use, admitted.permissions
-    unresolved = reference_names(admitted.tool.input_schema, use.arguments)
-    with correcting(admitted.tool, use.arguments, unresolved):
-        admitted.tool.check(use.arguments, unresolved)
+    _check_arguments(admitted)
     subject = use.subject if consent.is_step else [*use.subject, account_of(admitted).label]
 
     def describe() -> list[DestructiveUse]:
@@ -345,14 +349,12 @@ def changed_fields(admitted: AdmittedUse) -> dict[str, dict[str, Any]]:
     """Return the fields that a use would change of its target, or the target; empty where it cannot be read."""
     # Only a question needs it.
     from mcpist.running.undoing import SHAPE_ERRORS, difference, read_before, target_now
-    from mcpist.tools.declare.undo import ToolChange
 
     tool, others = admitted.tool, OtherReadingTools(admitted.permissions, admitted.use)
     if tool.undo is None or tool.undo.creates:  # all that it writes is among its arguments
         return {}
     try:
-        change = ToolChange(tool.name, tool.validate(admitted.use.arguments))
-        change = replace(change, before=read_before(tool, change, others))
+        change = read_before(tool, tool.validate(admitted.use.arguments), others)
         now = target_now(tool, change, others)
         return difference(tool, change) or ({"target": {"now": now, "then": None}} if now else {})
     except (McpistError, *SHAPE_ERRORS):

@@ -1,13 +1,14 @@
 """The gate's question to the policies of an organization, which is asked only where it has any."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mcpist import errors
-from mcpist.caller import ApprovalMode, Caller
+from mcpist.caller import ApprovalMode
 from mcpist.errors import McpistError
 from mcpist.files.parameters import reference_names
 from mcpist.running.accounts import acting_account, service_of
@@ -20,37 +21,6 @@ if TYPE_CHECKING:
     from mcpist.policies.decision import Verdict
     from mcpist.policies.facts import ToolFacts
     from mcpist.policies.place import StepPlace
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedUse:
-    """A use of a tool as far as policies look at it."""
-
-    module: Module
-    tool: Tool
-    arguments: Mapping[str, Any]
-    account: str = ""
-    """The label of the account that the use names."""
-    place: "StepPlace | None" = None
-    """Its place in its batch, where it is a step."""
-    unresolved: Mapping[str, str] = field(default_factory=dict)
-    """The arguments whose values are not known yet, each with the references in it."""
-
-    @property
-    def name(self) -> str:
-        """The full name of the tool."""
-        return f"{self.tool.module}.{self.tool.name}"
-
-
-def judge(permissions: Permissions, uses: Sequence[JudgedUse]) -> "list[Verdict]":
-    """Return the verdicts of the organization's policies about uses; an empty list where it has none."""
-    policies = permissions.caller.policies
-    if policies is None or not uses:
-        return []
-    from mcpist.policies.rules import rules_of  # only organizations that have policies load Cedar
-
-    rules = rules_of(policies.text)
-    return _decide(permissions, [_facts(permissions.caller, one, rules.names_accounts) for one in uses])
 
 
 def outlook(permissions: Permissions, module: Module, tool: Tool) -> "Verdict | None":
@@ -77,20 +47,22 @@ def judge_material(permissions: Permissions, module: str, method: str) -> None:
         return
     from mcpist.policies.facts import ToolFacts
 
-    (verdict,) = _decide(permissions, [ToolFacts(module, method, "reads")])
+    (verdict,) = judge(permissions, [ToolFacts(module, method, "reads")])
     name = f"{module}.{method}"
     if verdict.level != "permit":
         raise refusal(verdict, name) or errors.PolicyUnasked(name=name, policy=verdict.rule, reason=reason_of(verdict))
 
 
-def _decide(permissions: Permissions, uses: "Sequence[ToolFacts]") -> "list[Verdict]":
+def judge(permissions: Permissions, uses: "Sequence[ToolFacts]") -> "list[Verdict]":
+    """Return the verdicts of the organization's policies about uses; an empty list where it has none."""
+    catalogue, caller = permissions.catalogue, permissions.caller
+    if caller.policies is None or not uses:
+        return []
+    # Only organizations that have policies load Cedar.
     from mcpist.policies import facts, history
     from mcpist.policies.decision import decide
     from mcpist.policies.rules import rules_of
 
-    catalogue, caller = permissions.catalogue, permissions.caller
-    if caller.policies is None:
-        raise TypeError(f"{caller.organization} has no policies")
     rules = rules_of(caller.policies.text)
 
     @cache
@@ -143,26 +115,39 @@ def reason_of(verdict: "Verdict") -> str:
     return f" {verdict.message}" if verdict.message else ""
 
 
-def _facts(caller: Caller, use: JudgedUse, names_account: bool) -> "ToolFacts":
+def facts_of(
+    permissions: Permissions,
+    module: Module,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    *,
+    account: str = "",
+    place: "StepPlace | None" = None,
+    unresolved: Mapping[str, str] = MappingProxyType({}),
+) -> "ToolFacts":
+    """Return a use of a tool as policies look at it; `account` is the label that it names.
+
+    `unresolved` are the arguments whose values are not known yet, each with the references in it.
+    """
     from mcpist.policies.facts import ToolFacts
     from mcpist.policies.place import NO_PLACE
+    from mcpist.policies.rules import rules_of
 
-    service = service_of(use.module, use.tool)
-    account = use.account
-    if names_account and service:
+    caller, service = permissions.caller, service_of(module, tool)
+    if service and caller.policies and rules_of(caller.policies.text).names_accounts:
         # Which account is the default decides the broker, which is asked anyway before the use runs.
-        account = acting_account(acting_caller(caller, use.tool), use.module, use.tool).label
+        account = acting_account(acting_caller(caller, tool), module, tool).label
     # A policy compares the values that the tool takes, not the addresses in which they are written.
-    known = {name: value for name, value in use.arguments.items() if name not in use.unresolved}
+    known = {name: value for name, value in arguments.items() if name not in unresolved}
     return ToolFacts(
-        use.tool.module,
-        use.tool.name,
-        use.tool.effect,
-        schema=use.tool.input_schema,
+        tool.module,
+        tool.name,
+        tool.effect,
+        schema=tool.input_schema,
         service=service or "",
         account=account,
-        arguments={**use.arguments, **use.tool.pasted.values(known)},
-        unresolved=use.unresolved,
-        files=reference_names(use.tool.input_schema, use.arguments),
-        place=use.place or NO_PLACE,
+        arguments={**arguments, **tool.pasted.values(known)},
+        unresolved=unresolved,
+        files=reference_names(tool.input_schema, arguments),
+        place=place or NO_PLACE,
     )

@@ -4,18 +4,19 @@ Nothing is sent that changes anything. A tool that reads before it writes does i
 """
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
 from mcpist.errors import McpistError, NotUndoable
 from mcpist.files.parameters import load_arguments
+from mcpist.running.accounts import Account
 from mcpist.running.gate import AdmittedUse, OtherReadingTools, ToolUse, weigh
 from mcpist.running.run import ToolRun
 from mcpist.running.undoing import describe, difference, read_before, target_now, told_by
 from mcpist.tools.access.permissions import Permissions, acting_caller
-from mcpist.tools.declare.call import Call, Calls, ProxiedCall, Work
+from mcpist.tools.declare.call import Call, Lookup, ProxiedCall, ServiceResponse, Work
 from mcpist.tools.declare.tool import Tool
 from mcpist.tools.declare.undo import ToolChange
 
@@ -63,6 +64,24 @@ class CallPreview:
         }
 
 
+class _Reached(BaseException):  # no tool may catch it as an error of the request
+    """The request has come at which a rehearsal ends."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self.call = call
+
+
+class _Rehearsal(ToolRun):
+    """A run that ends before the first request that changes something; of a tool that reads, before any."""
+
+    def request(self, call: Call, account: Account | None = None) -> ServiceResponse:
+        """Return the response to a read that comes before a change."""
+        if call.method != "GET" or self.tool.reads:
+            raise _Reached(call)
+        return super().request(call, account)
+
+
 def preview(permissions: Permissions, use: ToolUse, seconds: float) -> CallPreview:
     """Return the effect that a use would have; it is refused as the use itself would be before anything is sent."""
     (admitted, verdict), row = weigh(permissions, use), _row(use)
@@ -87,10 +106,10 @@ def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> Cal
     arguments = load_arguments(caller, tool.input_schema, use.arguments)
     checked, targets = tool.validate(arguments), OtherReadingTools(admitted.permissions, use)
     who = acting_caller(caller, tool)
-    running = ToolRun(who, admitted.module, tool, row, deadline, use.options, targets, arguments)
+    running = _Rehearsal(who, admitted.module, tool, row, deadline, use.options, targets, arguments)
     running.resolve_account()
     request = _request(running, tool.describe_work(checked))
-    change = ToolChange(tool.name, checked, before=read_before(tool, ToolChange(tool.name, checked), targets))
+    change = read_before(tool, checked, targets)
     problem, calls = _undo(tool, change)
     now = target_now(tool, change, targets)
     tells = told_by(tool, change)
@@ -108,35 +127,21 @@ def _undo(tool: Tool, change: ToolChange) -> tuple[str, tuple[Mapping[str, Any],
     return "", tuple({"tool": f"{tool.module}.{call.tool}", "params": dict(call.arguments)} for call in calls)
 
 
-def _request(running: ToolRun, work: Work) -> Mapping[str, Any] | None:
+def _request(running: _Rehearsal, work: Work) -> Mapping[str, Any] | None:
     """Return the first request that would change something; the reads before it are made."""
     if isinstance(work, ProxiedCall):
         return {"server": work.server, "tool": work.tool, "arguments": dict(work.arguments)}
-    if isinstance(work, Call):
-        return _shown(running, work)
-    return _shown(running, _first_write(running, work)) if isinstance(work, Generator) else None
-
-
-def _first_write(running: ToolRun, calls: Calls) -> Call | None:
-    try:
-        call = next(calls)
-        while call.method == "GET" and not running.tool.reads:
-            try:
-                response = running.request(call)
-            except McpistError as error:
-                call = calls.throw(error)
-            else:
-                call = calls.send(response)
-    except StopIteration as end:
-        return end.value if isinstance(end.value, Call) else None
-    calls.close()
-    return call
-
-
-def _shown(running: ToolRun, call: Call | None) -> Mapping[str, Any] | None:
-    """Return a request as a person reads it: no header and no token is in it, and of bytes their number."""
-    if call is None:
+    if isinstance(work, Lookup):
         return None
+    try:
+        running.produce(work)
+    except _Reached as reached:
+        return _shown(running, reached.call)
+    return None
+
+
+def _shown(running: ToolRun, call: Call) -> Mapping[str, Any]:
+    """Return a request as a person reads it: no header and no token is in it, and of bytes their number."""
     shown: dict[str, Any] = {"method": call.method, "url": running.account.url(call)}
     size = {"bytes": len(call.content.content), "content_type": call.content.content_type} if call.content else None
     parts = sorted(call.multipart) if call.multipart else None

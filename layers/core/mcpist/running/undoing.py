@@ -80,8 +80,8 @@ def undoable(
                 changes.release(undone, by)
         raise
     if before:
-        change = ToolChange(tool.name, arguments, pending.answer, before.json)
-        content, problem = _content(tool, change, targets, before.problem, row["request"])
+        change, known = replace(before[0], answer=pending.answer), before[1]
+        content, problem = _content(tool, change, targets, known, row["request"])
         more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
         more["undoes"] = undone.id if undone else ""
         name, creates = f"{tool.module}.{tool.name}", bool(tool.undo and tool.undo.creates)
@@ -99,16 +99,16 @@ def describe(tool: Tool) -> str:
     return "" if tool.undo else tool.irreversible or UNDECLARED
 
 
-def read_before(tool: Tool, change: ToolChange, targets: Targets) -> Any:
-    """Return the JSON of the declared read of a change's target; None where there is nothing to read yet."""
-    undo = tool.undo
+def read_before(tool: Tool, arguments: Mapping[str, Any], targets: Targets) -> ToolChange:
+    """Return a change that is about to happen, with the JSON of the declared read of its target where it has one."""
+    undo, change = tool.undo, ToolChange(tool.name, arguments)
     if undo is None or not undo.read or undo.creates:
-        return None
+        return change
     try:
         target = _target(undo, change, targets)
     except SHAPE_ERRORS:
         raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=OTHER_SHAPE) from None
-    return _read(targets, undo.read, target)
+    return replace(change, before=_read(targets, undo.read, target))
 
 
 def target_now(tool: Tool, change: ToolChange, targets: Targets) -> Mapping[str, Any] | None:
@@ -152,26 +152,20 @@ def _target(undo: Undo, change: ToolChange, targets: Targets) -> dict[str, Any]:
     return undo.target_of(change, targets.sibling(undo.read).input_schema["properties"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """The state before a change."""
+def _before(tool: Tool, arguments: Mapping[str, Any], targets: Targets, *, is_required: bool) -> tuple[ToolChange, str]:
+    """Return a change with the state before it, and why it cannot be undone, as far as that is known.
 
-    json: Any = None
-    problem: str = ""
-    """Why the change cannot be undone, as far as that is known."""
-
-
-def _before(tool: Tool, arguments: Mapping[str, Any], targets: Targets, *, is_required: bool) -> _Before:
-    """Return the state before a change; where a caller demands it, NotUndoable and the errors of the read."""
+    Where a caller demands that it can be, NotUndoable and the errors of the read.
+    """
     problem = describe(tool)
     if is_required and problem:
         raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=problem)
     try:
-        return _Before(read_before(tool, ToolChange(tool.name, arguments), targets), problem)
+        return read_before(tool, arguments, targets), problem
     except McpistError:
         if is_required:
             raise
-        return _Before(problem="the state before could not be read")
+        return ToolChange(tool.name, arguments), "the state before could not be read"
 
 
 def _content(tool: Tool, change: ToolChange, targets: Targets, problem: str, request: str) -> tuple[ChangeContent, str]:

@@ -10,13 +10,14 @@ from mcpist.batch.language.references import EACH, find_references
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Policies
-from mcpist.running.policy import JudgedUse, judge, refusal
+from mcpist.running.policy import facts_of, judge, refusal
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
 
 if TYPE_CHECKING:
     from mcpist.errors import McpistError
     from mcpist.policies.decision import Verdict
+    from mcpist.policies.facts import ToolFacts
     from mcpist.policies.place import PlannedStep, StepPlace
 
 type GetEntries = Callable[[str, Sequence[int]], Sequence[Entry]]
@@ -36,12 +37,14 @@ def judge_steps(
     planned = [planner.planned(step, tool.effect, tool, needs, ancestors) for step, tool, needs, ancestors in parts]
     # Of the steps of a resumed batch it is not known here which have run already.
     found = places(planned, counts=not resumed)
-    modules = permissions.catalogue.module
-    uses = [
-        JudgedUse(modules(tool.module), tool, step.params, step.account or "", place, _unresolved(step))
-        for step, tool, place in zip(steps, tools, found, strict=True)
-    ]
-    return judge(permissions, uses)
+
+    def facts(step: Step, tool: Tool, place: "StepPlace") -> "ToolFacts":
+        module, unresolved = permissions.catalogue.module(tool.module), _unresolved(step)
+        return facts_of(
+            permissions, module, tool, step.params, account=step.account, place=place, unresolved=unresolved
+        )
+
+    return judge(permissions, list(map(facts, steps, tools, found)))
 
 
 def refusals(steps: Sequence[Step], verdicts: "Sequence[Verdict]") -> "list[McpistError]":

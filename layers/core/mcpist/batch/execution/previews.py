@@ -13,13 +13,11 @@ from functools import partial
 from typing import Any
 
 from mcpist.batch.execution.resume import Resumption
+from mcpist.batch.execution.step_work import step_result
 from mcpist.batch.language.references import EACH, EachElement, StepResult, find_references, resolve
 from mcpist.batch.language.steps import Step, list_of
 from mcpist.batch.ledger import ledger
-from mcpist.caller import Caller
 from mcpist.errors import McpistError
-from mcpist.files.answers import content_of, store_content
-from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.destructive_use import DestructiveUse, TargetPreview, quote
 from mcpist.running.preview import preview
@@ -77,7 +75,8 @@ def _resolved(
         use = gate.ToolUse(step.module, step.tool, step.params, request, options=step.options)
         with suppress(McpistError):  # the question then says that it is not known
             raw = gate.admit(permissions, use, gate.CONFIRMED).run(rest).json
-            results[name] = _result(step, raw, tool.shows, None, permissions.caller)
+            # As the run has it: a yes for a file is for its content, which its reference names.
+            results[name] = step_result(permissions.caller.organization, permissions.caller.user, step, raw, tool.shows)
     return [replace(use, preview=_preview(use, results, lists.get(use.id))) for use in uses]
 
 
@@ -136,9 +135,8 @@ def _known_result(name: str, resumption: Resumption, permissions: Permissions) -
     for entry in resumption.carried_entries.values():
         if entry.step.id == name and entry.result:
             shows = permissions.catalogue.shows(entry.step.module, entry.step.tool)
-            elements = None if entry.statuses is None else list(entry.statuses)
-            raw = ledger.load_json(resumption.old, entry.result)
-            return _result(entry.step, raw, shows, elements, permissions.caller)
+            raw, caller = ledger.load_json(resumption.old, entry.result), permissions.caller
+            return step_result(caller.organization, caller.user, entry.step, raw, shows, entry.statuses)
     return None
 
 
@@ -187,13 +185,3 @@ def _is_plain_read(step: Step, tool: Tool) -> bool:
     """Whether a step only reads, reveals no secret, and waits for nothing."""
     written: Any = [step.params, step.when]
     return tool.reads and not tool.reveals and not step.each and not step.when and not find_references(written)
-
-
-def _result(step: Step, raw: Any, shows: Shows, elements: list[Any] | None, caller: Caller) -> StepResult:
-    """Return a step's result as the run has it: a yes for a file is for its content, which its reference names."""
-
-    def make_file() -> Mapping[str, Any]:
-        made = content_of(raw, shows, step.tool, each=elements is not None, raw_output=step.raw_output)
-        return store_content(caller.organization, caller.user, made)
-
-    return StepResult(raw, shows, make_file, elements)

@@ -12,7 +12,7 @@ from typing import Any, Self
 from mcpist.batch.execution.attempts import SETTLE_RESERVE_SECONDS, StepAttempt, StepWaits
 from mcpist.batch.execution.judging import GetEntries, place_of
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult, resolve
-from mcpist.batch.language.steps import holds, is_about_element, list_of
+from mcpist.batch.language.steps import Step, holds, is_about_element, list_of
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header, MapItems
 from mcpist.caller import Caller, Role
@@ -76,15 +76,26 @@ class Sources:
         if source.result is None:
             return NoResult()
         shows = self._find_shows(self._head, source.step.module, source.step.tool)
-        elements = None if source.statuses is None else list(source.statuses)
         raw = ledger.load_json(self._head, source.result)
+        return step_result(self._head.organization, self._head.user, source.step, raw, shows, source.statuses)
 
-        def make_file() -> Mapping[str, Any]:
-            step = source.step
-            made = content_of(raw, shows, step.tool, each=elements is not None, raw_output=step.raw_output)
-            return store_content(self._head.organization, self._head.user, made)
 
-        return StepResult(raw, shows, make_file, elements)
+def step_result(
+    organization: str,
+    user: str,
+    step: Step,
+    raw: Any,
+    shows: Shows,
+    statuses: Sequence[Mapping[str, Any]] | None = None,
+) -> StepResult:
+    """Return a step's result as references see it; a file that one asks for becomes the user's."""
+    elements = None if statuses is None else list(statuses)
+
+    def make_file() -> Mapping[str, Any]:
+        made = content_of(raw, shows, step.tool, each=elements is not None, raw_output=step.raw_output)
+        return store_content(organization, user, made)
+
+    return StepResult(raw, shows, make_file, elements)
 
 
 class ToolStepWork:

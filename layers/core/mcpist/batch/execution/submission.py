@@ -1,7 +1,7 @@
 """A batch as a person submits it: check all of it, have its destruction confirmed, start it, and follow it."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -271,40 +271,44 @@ def with_accounts(
     destructive: Iterable[DestructiveUse], runs: Iterable[tuple[Step, Tool]], permissions: Permissions
 ) -> list[DestructiveUse]:
     """Return the steps with the names of the accounts that will act for each of them, where the broker knows them."""
-    steps = {step.id: (step, tool) for step, tool in runs}
-    wanted = [(use, *steps[use.id]) for use in destructive]
-    rows = _account_rows([tool for _, _, tool in wanted], permissions)
-    return [replace(use, account=_account_name(step, tool, rows, permissions)) for use, step, tool in wanted]
+    uses, steps = list(destructive), {step.id: (step, tool) for step, tool in runs}
+    found = _find_accounts([steps[use.id] for use in uses], permissions)
+    names = [None if service is None else _name_of(row) for service, _, row in found]
+    return [replace(use, account=name) for use, name in zip(uses, names, strict=True)]
 
 
-def _account_name(
-    step: Step, tool: Tool, rows: Mapping[tuple[str, ...], list[dict[str, Any]]], permissions: Permissions
-) -> str | None:
-    """Return the name of the account with which a step will act; None if it needs none, empty if it is not known."""
-    service, caller = (
-        service_of(permissions.catalogue.module(tool.module), tool),
-        acting_caller(permissions.caller, tool),
-    )
-    if service is None:
-        return None
-    row = acting_row(caller, (row for row in rows[caller.role_names] if row["service"] == service), step.account)
+def _name_of(row: Mapping[str, Any] | None) -> str:
+    """Return the name of an account for people; empty where it is not known which one acts."""
     return labelled(row["account_name"], row["label"]) if row else ""
 
 
 def _check_accounts(runs: Iterable[tuple[Step, Tool]], permissions: Permissions) -> None:
     """Raise UnknownAccount for a step that names an account which its caller does not have, if the broker can tell."""
     naming = [(step, tool) for step, tool in runs if step.account]
-    rows = _account_rows([tool for _, tool in naming], permissions)
-    for step, tool in naming:
-        caller, service = (
-            acting_caller(permissions.caller, tool),
-            service_of(permissions.catalogue.module(tool.module), tool),
-        )
-        found = [row for row in rows[caller.role_names] if row["service"] == service]
-        if service is None or (found and acting_row(caller, found, step.account) is None):
-            known = ", ".join(sorted({row["label"] for row in found})) or "-"
+    for (step, _), (service, rows, row) in zip(naming, _find_accounts(naming, permissions), strict=True):
+        if service is None or (rows and row is None):
+            known = ", ".join(sorted({one["label"] for one in rows})) or "-"
             place = {"line": step.line, "id": step.id, "field": "account"}
             raise UnknownAccount(**place, account=step.account, service=service or step.module, known=known)
+
+
+def _find_accounts(
+    runs: Sequence[tuple[Step, Tool]], permissions: Permissions
+) -> Iterator[tuple[str | None, list[dict[str, Any]], Mapping[str, Any] | None]]:
+    """Yield for each step its service, the broker's rows about accounts there, and that of the account which acts.
+
+    The service is None for a tool that needs none; there are no rows where the broker cannot tell.
+    """
+    services = [service_of(permissions.catalogue.module(tool.module), tool) for _, tool in runs]
+    rows_by_roles: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for (step, tool), service in zip(runs, services, strict=True):
+        caller = acting_caller(permissions.caller, tool)
+        if caller.role_names not in rows_by_roles:
+            rows_by_roles[caller.role_names] = []
+            with suppress(McpistError):
+                rows_by_roles[caller.role_names] = broker.accounts(caller, sorted({*filter(None, services)}))
+        rows = [row for row in rows_by_roles[caller.role_names] if row["service"] == service]
+        yield service, rows, acting_row(caller, rows, step.account)
 
 
 def _check_undoable(runs: Iterable[tuple[Step, Tool]]) -> None:
@@ -313,19 +317,6 @@ def _check_undoable(runs: Iterable[tuple[Step, Tool]]) -> None:
         if not tool.reads and (problem := why_not(tool)):
             place = {"line": step.line, "id": step.id, "field": "on_failure"}
             raise NotUndoable(**place, tool=f"{tool.module}.{tool.name}", problem=problem)
-
-
-def _account_rows(tools: Iterable[Tool], permissions: Permissions) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the broker's rows about the accounts of tools by the roles in which they act; none if it cannot tell."""
-    modules, tools = permissions.catalogue.module, list(tools)
-    services = sorted({service for tool in tools if (service := service_of(modules(tool.module), tool))})
-    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for caller in (acting_caller(permissions.caller, tool) for tool in tools):
-        if caller.role_names not in rows:
-            rows[caller.role_names] = []
-            with suppress(McpistError):
-                rows[caller.role_names] = broker.accounts(caller, services)
-    return rows
 
 
 def _use_approval(permissions: Permissions, approval: Approval) -> Confirmed:

@@ -219,21 +219,14 @@ def _end_step(head: Header, entry: Entry) -> Entry:
     if entry.status is not None:
         return entry
     if entry.map_items is None:
-        return _end_entry(head, entry)
+        status, owner = _final_status(head, entry), entry.claim.owner if entry.claim else None
+        return transitions.finish(head, entry, owner, Ending(status)) if status else entry
     gathering = gather(head, entry)
     if gathering.pending:
         ended = [(element, _final_status(head, element)) for element in gathering.pending]
         transitions.finish_all(head, [replace(one, ending=Ending(status)) for one, status in ended if status])
         gathering = gather(head, entry)
     return finish_gathered(head, entry, gathering)
-
-
-def _end_entry(head: Header, entry: Entry) -> Entry:
-    """End a step or an element of a stopped batch unless a sandbox still runs it, and return it."""
-    final_status = entry.status or _final_status(head, entry)
-    if entry.status is not None or final_status is None:
-        return entry
-    return transitions.finish(head, entry, entry.claim.owner if entry.claim else None, Ending(final_status))
 
 
 def _final_status(head: Header, entry: Entry) -> Status | None:
