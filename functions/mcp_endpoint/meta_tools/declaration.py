@@ -156,7 +156,7 @@ def _run_tool(exchange: McpExchange, request: CallArguments) -> MetaAnswer:
     )
 
     if request.dry_run:
-        return [compact_json(preview(permissions, use, exchange.remaining).as_dict())]
+        return [compact_json(preview(permissions, use, exchange.remaining))]
     called = run_or_elicit(exchange, use.subject, lambda: RanCall.of(exchange, use, consent))
     return answer_of(exchange.caller, called) if isinstance(called, RanCall) else called
 

@@ -47,7 +47,7 @@ def call_tool(body: CallRequest) -> CallResponse:
     use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     if body.dry_run:
         shown = preview(exchange.permissions, use, exchange.remaining)
-        return _response(shown.account, result=shown.as_dict())
+        return _response(shown["account"], result=shown)
     admitted = gate.admit(exchange.permissions, use, consent)
     result = admitted.run(exchange.remaining)
     with answering(admitted.tool):

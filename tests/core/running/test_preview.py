@@ -34,7 +34,7 @@ def tracker(aws: list[str]) -> Iterator[Tracker]:  # noqa: ARG001 - the tables
 
 
 def shown(tracker: Tracker, tool: str, **arguments: object) -> dict[str, object]:
-    found = preview(Permissions(UMA, tracker.catalogue), ToolUse("tracker", tool, arguments, "r1"), 20).as_dict()
+    found = preview(Permissions(UMA, tracker.catalogue), ToolUse("tracker", tool, arguments, "r1"), 20)
     assert tracker.written == []
     return found
 
@@ -90,7 +90,7 @@ def test_policies_decide_what_is_shown_and_their_verdict_is_shown(tracker: Track
         everything = '@id("base") permit (principal, action, resource);'
         person = replace(UMA, policies=Policies(1, "\n".join((everything, *rules))))
         use = ToolUse("tracker", "update_item", {"item_id": "7", "title": "new"}, "r1")
-        return preview(Permissions(person, tracker.catalogue), use, 20).as_dict()
+        return preview(Permissions(person, tracker.catalogue), use, 20)
 
     assert shown_by()["policy"] == "permit: base"
     asked = '@id("look") @ask forbid (principal, action == Action::"tracker.update_item", resource);'

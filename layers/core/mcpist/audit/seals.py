@@ -79,7 +79,7 @@ def seal_organization(organization: str, now: datetime) -> int:
     for since, until in _parts(begin, now - SEAL_DELAY):
         for seal in _seals(organization, since, until, previous):
             try:
-                _table().put(_item(seal), condition=IS_NEW)
+                seals_table().put(_item(seal), condition=IS_NEW)
             except ConditionFailed:
                 # Another run of the janitor was faster. Its chain counts, or there would be two.
                 return sealed
@@ -89,13 +89,13 @@ def seal_organization(organization: str, now: datetime) -> int:
 
 def latest_seal(organization: str) -> Seal | None:
     """Return the last seal of an organization."""
-    items, _ = _table().query_page("pk", organization, ("0", "~"), limit=1, descending=True)
+    items, _ = seals_table().query_page("pk", organization, ("0", "~"), limit=1, descending=True)
     return decode(Seal, items[0]) if items else None
 
 
 def seals_from(organization: str, since: str) -> Iterator[Seal]:
     """Iterate over the seals that begin at a moment or later, one request a page."""
-    return map(partial(decode, Seal), _items(_table(), organization, since, "~"))
+    return map(partial(decode, Seal), _items(seals_table(), organization, since, "~"))
 
 
 def rows_between(organization: str, since: str, until: str) -> Iterator[Item]:
@@ -151,5 +151,6 @@ def _item(seal: Seal) -> Item:
     return {"pk": seal.organization, "sk": seal.since, **encode(seal), "expires_at": int(now) + kept}
 
 
-def _table() -> Table:
+def seals_table() -> Table:
+    """Return the table of the seals."""
     return Table(settings().seals_table, "seals")

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from mcpist.audit.record import SECONDS_PER_DAY, timestamp
 from mcpist.audit.rows import row_of
-from mcpist.audit.seals import SEAL_DELAY, rows_between
+from mcpist.audit.seals import SEAL_DELAY, rows_between, seals_table
 from mcpist.aws.attributes import decode, encode
-from mcpist.aws.table import Table
 from mcpist.settings import settings
 
 REPORTED_WEEKS = 4
@@ -142,7 +141,7 @@ def _count_rows(organization: str, week: CountedWeek, until: str) -> None:
     expires = int(datetime.now(UTC).timestamp()) + settings().audit_days * SECONDS_PER_DAY
     item = {"pk": f"{organization}#uses", **encode(CountedWeek(week.sk, until, *uses.packed())), "expires_at": expires}
     # Of two runs at once the last one counts: counts and their time are written together.
-    _table().put(item)
+    seals_table().put(item)
 
 
 def read_counted(organization: str, since: datetime, until: datetime) -> tuple[Uses, list[tuple[datetime, datetime]]]:
@@ -159,17 +158,13 @@ def read_counted(organization: str, since: datetime, until: datetime) -> tuple[U
 def _weeks(organization: str, since: str) -> Iterator[CountedWeek]:
     """Iterate over the counted weeks from a Monday on, the oldest first."""
     while since:
-        items, since = _table().query_page("pk", f"{organization}#uses", (since, "~"))
+        items, since = seals_table().query_page("pk", f"{organization}#uses", (since, "~"))
         yield from (decode(CountedWeek, item) for item in items)
 
 
 def _monday(moment: datetime) -> date:
     day = moment.astimezone(UTC).date()
     return day - timedelta(days=day.weekday())
-
-
-def _table() -> Table:
-    return Table(settings().seals_table, "seals")
 
 
 def _moment(text: str) -> datetime:

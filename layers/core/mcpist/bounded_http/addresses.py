@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -100,22 +101,41 @@ def open_connection(host: str, port: int, deadline: float, inside: Iterable[Netw
     ExchangeFailed for a host with an address that no request may reach; those in the networks `inside`, which are the
     owner's own, may be reached as well.
     """
-    networks, failed = tuple(inside), ExchangeFailed("the host has no address", sent=False)
-    try:
-        addresses = resolve(host, port, _remaining(deadline, time.monotonic, httpcore2.ConnectTimeout))
+    networks = tuple(inside)
+
+    def check(addresses: Iterable[Address]) -> None:
         check_addresses([each for each in addresses if not _is_inside(each, networks)], port)
-        for address in addresses:
-            seconds = _remaining(deadline, time.monotonic, httpcore2.ConnectTimeout)
-            try:
-                return socket.create_connection((str(address), port), seconds)
-            except TimeoutError:
-                failed = ExchangeTimeout("ConnectTimeout", sent=False)
-            except OSError as error:
-                failed = ExchangeFailed(type(error).__name__, sent=False)
+
+    try:
+        stream = _connect(host, port, deadline, time.monotonic, check)
     except httpcore2.ConnectTimeout:
         raise ExchangeTimeout("ConnectTimeout", sent=False) from None
     except httpcore2.ConnectError as error:
-        raise ExchangeFailed(str(error), sent=False) from None
+        problem = type(error.__cause__).__name__ if error.__cause__ else str(error)
+        raise ExchangeFailed(problem, sent=False) from None
+    opened: socket.socket = stream.get_extra_info("socket")
+    return opened
+
+
+def _connect(
+    host: str,
+    port: int,
+    deadline: float | None,
+    clock: Callable[[], float],
+    check: Callable[[Iterable[Address]], None],
+    **options: Any,
+) -> httpcore2.NetworkStream:
+    """Connect to the first address of a host that answers, once `check` has let all of them pass."""
+    addresses = resolve(host, port, _remaining(deadline, clock, httpcore2.ConnectTimeout))
+    # All of them, before the first connection: a host with one forbidden address is an attack or a mistake.
+    check(addresses)
+    failed = httpcore2.ConnectError("the host has no address")
+    for address in addresses:
+        seconds = _remaining(deadline, clock, httpcore2.ConnectTimeout)
+        try:
+            return httpcore2.SyncBackend().connect_tcp(str(address), port, seconds, **options)
+        except httpcore2.ConnectError as error:
+            failed = error
     raise failed
 
 
@@ -132,7 +152,6 @@ class DeadlineBackend(httpcore2.NetworkBackend):
     def __init__(self, clock: Callable[[], float], *, embedded_aws: bool = False) -> None:
         self._clock = clock
         self._embedded_aws = embedded_aws
-        self._backend = httpcore2.SyncBackend()
 
     def connect_tcp(
         self,
@@ -143,19 +162,9 @@ class DeadlineBackend(httpcore2.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         """Connect before the moment `timeout` to the first address of the host that answers."""
-        addresses = resolve(host, port, _remaining(timeout, self._clock, httpcore2.ConnectTimeout))
-        # All of them, before the first connection: a host with one forbidden address is an attack or a mistake.
-        check_addresses(addresses, port, embedded_aws=self._embedded_aws)
-        failed: httpcore2.ConnectError = httpcore2.ConnectError("the host has no address")
-        for address in addresses:
-            seconds = _remaining(timeout, self._clock, httpcore2.ConnectTimeout)
-            try:
-                stream = self._backend.connect_tcp(str(address), port, seconds, local_address, socket_options)
-            except httpcore2.ConnectError as error:
-                failed = error
-            else:
-                return _DeadlineStream(stream, self._clock)
-        raise failed
+        check = partial(check_addresses, port=port, embedded_aws=self._embedded_aws)
+        options = {"local_address": local_address, "socket_options": socket_options}
+        return _DeadlineStream(_connect(host, port, timeout, self._clock, check, **options), self._clock)
 
 
 class _DeadlineStream(httpcore2.NetworkStream):

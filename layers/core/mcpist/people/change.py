@@ -134,7 +134,7 @@ def _fields_by_path(organization: Organization) -> dict[str, Fields]:
     own = {"organization": own_fields(organization)} if organization.name else {}
     own |= {"directory": directory_fields(organization)} if organization.directory != CompanyDirectory() else {}
     own |= {"policies": encode(organization.policies)} if organization.policies else {}
-    own |= {f"groups.{name}": _unnamed(group, "group") for name, group in organization.groups.items()}
+    own |= {f"groups.{name}": unnamed_fields(group, "group") for name, group in organization.groups.items()}
     own |= {f"modules.{name}": unnamed_fields(module) for name, module in organization.modules.items()}
     roles = {f"roles.{name}": unnamed_fields(role) for name, role in organization.roles.items()}
     return own | roles | {f"users.{name}": user_fields(user) for name, user in organization.users.items()}
@@ -173,12 +173,8 @@ def directory_fields(organization: Organization) -> Fields:
     return {"connected": bool(own.token_hash), "token_made_at": own.token_made_at, "grant_days": own.grant_days}
 
 
-def unnamed_fields(named: Role | RegisteredModule) -> Fields:
-    """Return a role or a registered module as plain values, without its name."""
-    return _unnamed(named, "name")
-
-
-def _unnamed(value: Role | RegisteredModule | Group, key: str) -> Fields:
+def unnamed_fields(value: Role | RegisteredModule | Group, key: str = "name") -> Fields:
+    """Return a role, a registered module or a group as plain values, without its name, which is the field `key`."""
     return {name: field for name, field in encode(value).items() if name != key}
 
 
@@ -193,13 +189,13 @@ def user_fields(user: User) -> Fields:
 
 def fields_of(organization: Organization) -> Fields:
     """Return a whole organization as its document has it: without acceptances and the company's directory."""
+    fields_by_user = {user: user_fields(one) for user, one in sorted(organization.users.items())}
     return {
         "organization": organization.id,
         **own_fields(organization),
         "roles": {name: unnamed_fields(role) for name, role in sorted(organization.roles.items())},
-        "users": {user: _document_fields(one) for user, one in sorted(organization.users.items())},
+        "users": {
+            user: {name: value for name, value in one.items() if name not in UNDOCUMENTED_FIELDS}
+            for user, one in fields_by_user.items()
+        },
     }
-
-
-def _document_fields(user: User) -> Fields:
-    return {name: value for name, value in user_fields(user).items() if name not in UNDOCUMENTED_FIELDS}

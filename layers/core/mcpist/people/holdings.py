@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 from mcpist.audit.record import audit_table
+from mcpist.audit.seals import seals_table
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table, directory_table, events_table, ledger_table
 from mcpist.files.storage import segment
@@ -46,8 +47,7 @@ MEMBERSHIP = re.compile(r"(org|waiting)#.*")
 def tables() -> dict[str, Table]:
     """Return the tables that the deployment has, by the names of `KEYS`."""
     own = {"directory": directory_table(), "ledger": ledger_table(), "events": events_table(), "audit": audit_table()}
-    own |= {"logins": logins_table(), "grants": Table(settings().grants_table, "grants")}
-    own |= {"seals": Table(settings().seals_table, "seals")}
+    own |= {"logins": logins_table(), "grants": Table(settings().grants_table, "grants"), "seals": seals_table()}
     return {name: own[name] for name in KEYS if own[name].name}
 
 

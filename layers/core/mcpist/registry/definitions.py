@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpist.aws.attributes import json_bytes
-from mcpist.aws.clients import ResourceMissing, client, store_errors
+from mcpist.aws.clients import client, store_errors
 from mcpist.caller import Caller, RegisteredModule
-from mcpist.errors import IntegrityError, McpistError, PayloadTooLarge
+from mcpist.errors import FileNotFound, IntegrityError, McpistError, PayloadTooLarge
+from mcpist.files import storage
 from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.tools.declare.module import ModuleKind
@@ -64,14 +65,10 @@ def of_caller[Value](
 
 
 def _read(organization: str, digest: str) -> Definition:
-    key = _key(organization, digest)
     try:
-        with store_errors("modules"):
-            content: bytes = client("s3").get_object(Bucket=settings().files_bucket, Key=key)["Body"].read()
-    except ResourceMissing:
-        raise IntegrityError(what=key) from None
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise IntegrityError(what=key)
+        content = storage.load(_key(organization, digest), digest)
+    except FileNotFound as error:
+        raise IntegrityError(what=f"the file {error.details['path']}") from None
     definition: Definition = json.loads(content)
     return definition
 

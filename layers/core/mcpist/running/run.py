@@ -151,9 +151,16 @@ def _produce(running: "ToolRun", work: Work, account: Account | None) -> Any:
 
 @contextmanager
 def audited(
-    caller: Caller, module: str, tool: str, *, request: str, batch: str = "", kept: Sequence[Item] = ()
+    caller: Caller,
+    module: str,
+    tool: str,
+    *,
+    request: str,
+    batch: str = "",
+    outcome: str = "succeeded",
+    kept: Sequence[Item] = (),
 ) -> Iterator["AuditColumns"]:
-    """Write an audit row for the outcome of a use, with the columns that the block adds to it.
+    """Write an audit row for the outcome of a use, with the columns that the block adds to it; `outcome` is its end.
 
     AnswerWithheld where it cannot be written and the owner demands it; else that does not fail the use. `kept` are the
     items of the ledger that are written with it.
@@ -162,7 +169,7 @@ def audited(
     try:
         with account_links(caller):
             yield row
-        row["outcome"] = "succeeded"
+        row["outcome"] = outcome
     except McpistError as error:
         row["outcome"] = error.code
         raise

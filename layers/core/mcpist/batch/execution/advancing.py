@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any, Literal
 
 from mcpist.aws.attributes import json_bytes
-from mcpist.batch.execution.attempts import StepAttempt, StepWork
+from mcpist.batch.execution.attempts import StepAttempt
+from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.gathering import Gathering
 from mcpist.batch.ledger.items import now
@@ -23,7 +24,7 @@ MAX_STORE_RETRIES = 3
 MAX_EXECUTIONS_RETRIES = 10
 
 
-def advance(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> Entry:
+def advance(attempt: StepAttempt, head: Header, entry: Entry, work: ToolStepWork) -> Entry:
     """Do for a step or an element what this attempt may, and return it as it is afterwards."""
     owner = entry.claim.owner if entry.claim else None
     state = claim_state(attempt, entry)
@@ -38,7 +39,7 @@ def advance(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) ->
     return _start(attempt, head, entry, work)
 
 
-def _start(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> Entry:
+def _start(attempt: StepAttempt, head: Header, entry: Entry, work: ToolStepWork) -> Entry:
     """Run a step or an element, or evaluate the list that it runs over, unless its `when` does not hold.
 
     Everything that can fail without work is done before the claim: it can be tried again at no risk.
@@ -55,7 +56,7 @@ def _start(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> 
     return _run(attempt, head, entry, run)
 
 
-def read(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> Entry:
+def read(attempt: StepAttempt, head: Header, entry: Entry, work: ToolStepWork) -> Entry:
     """Run a step that only reads, of a batch that is not stored yet, and return the step as it ended."""
     run = prepare_read(attempt, head, entry, work)
     if isinstance(run, Ending):
@@ -63,7 +64,7 @@ def read(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> En
     return run_read(attempt, head, entry, run)
 
 
-def prepare_read(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> Ending | Run:
+def prepare_read(attempt: StepAttempt, head: Header, entry: Entry, work: ToolStepWork) -> Ending | Run:
     """Return the work of a read that nobody claims, or how it ends without any."""
     if head.failed_needs(entry.index):
         return Ending("skipped")

@@ -1,12 +1,10 @@
-"""Attempts at a step: what an invocation is asked for, what its work needs, and what came of it."""
+"""Attempts at a step: what an invocation is asked for, and what came of it."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
-from mcpist.batch.ledger.records import Claim, Entry, Header
-from mcpist.running.run import ToolResult
+from mcpist.batch.ledger.records import Claim, Header
 from mcpist.settings import settings
 
 CLAIM_MARGIN_SECONDS = 2
@@ -75,22 +73,3 @@ class AttemptResult:
     """Whether nothing was done, because the batch must continue in another execution."""
     replayed: bool = False
     """Whether the step had settled before."""
-
-
-class StepWork(Protocol):
-    """The work of a step, which needs its tool and its user; the ledger knows neither."""
-
-    def on_enter(self, head: Header) -> None:
-        """Receive the batch's header before anything else happens."""
-
-    def evaluate_when(self, head: Header, entry: Entry) -> bool:
-        """Return whether the `when` of the step or the element holds."""
-
-    def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
-        """Return the list that a step with `each` runs over; a McpistError where it is none."""
-
-    def reads_at_once(self, head: Header, entry: Entry) -> int:
-        """Return how many elements of the step threads may read beside each other."""
-
-    def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
-        """Return the work with everything that it needs, not begun; a McpistError where it cannot be done."""

@@ -16,7 +16,8 @@ from threading import Lock
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item
 from mcpist.batch.execution.advancing import Run, advance, claim_state, is_mine, prepare_read, run_read
-from mcpist.batch.execution.attempts import SETTLE_RESERVE_SECONDS, StepAttempt, StepBusy, StepWork
+from mcpist.batch.execution.attempts import SETTLE_RESERVE_SECONDS, StepAttempt, StepBusy
+from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header
 from mcpist.errors import McpistError
@@ -38,7 +39,7 @@ def groups_of(attempt: StepAttempt, pending: Sequence[Entry]) -> list[tuple[int,
     return list(batched(numbers, max(size, 1), strict=False))
 
 
-def advance_group(attempt: StepAttempt, head: Header, elements: Sequence[Entry], work: StepWork) -> None:
+def advance_group(attempt: StepAttempt, head: Header, elements: Sequence[Entry], work: ToolStepWork) -> None:
     """Bring elements that have not ended as far as this invocation's time allows; StepBusy where another runs any.
 
     Of a lost group only writes end that were begun.
@@ -65,7 +66,7 @@ def _has_time(attempt: StepAttempt, element: Entry) -> bool:
     return attempt.left_seconds >= (element.step.timeout or default) + SETTLE_RESERVE_SECONDS
 
 
-def _read_together(attempt: StepAttempt, head: Header, elements: Sequence[Entry], work: StepWork) -> None:
+def _read_together(attempt: StepAttempt, head: Header, elements: Sequence[Entry], work: ToolStepWork) -> None:
     """Run reads that nobody claims beside each other, and store together how they ended.
 
     An error that the machine may retry, or a defect, is raised at the end: it keeps no other read from ending.
@@ -90,7 +91,7 @@ def _read_together(attempt: StepAttempt, head: Header, elements: Sequence[Entry]
 class _Lanes:
     """Reads that this thread and others run beside each other, and what came of them."""
 
-    def __init__(self, attempt: StepAttempt, head: Header, elements: Sequence[Entry], work: StepWork) -> None:
+    def __init__(self, attempt: StepAttempt, head: Header, elements: Sequence[Entry], work: ToolStepWork) -> None:
         self.ended: list[Entry] = []
         self.rows: list[Item] = []
         self.errors: list[McpistError] = []

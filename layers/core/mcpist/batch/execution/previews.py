@@ -96,7 +96,7 @@ def differences(
     found: list[dict[str, Any]] = []
     for use in _resolved(writing, runs, permissions, request, deadline, resumption):
         uses = _first_uses(use, pairs, request)
-        shown = [one.as_dict() for one in _before(deadline, uses, partial(preview, permissions)) if one]
+        shown = [one for one in _before(deadline, uses, partial(preview, permissions)) if one]
         count = {} if use.preview is None or use.preview.count is None else {"count": use.preview.count}
         found += [{"id": use.id, **count, "calls": shown}] if shown else []
     return found

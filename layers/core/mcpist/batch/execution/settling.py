@@ -8,13 +8,14 @@ and ends like a step; an invocation enters a group of them.
 from dataclasses import replace
 
 from mcpist.batch.execution.advancing import advance, claim_state, lost_ending
-from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy, StepWork
+from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy
 from mcpist.batch.execution.groups import advance_group, groups_of
+from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header
 
 
-def enter(attempt: StepAttempt, work: StepWork) -> AttemptResult:
+def enter(attempt: StepAttempt, work: ToolStepWork) -> AttemptResult:
     """Bring a step or some elements as far as possible now.
 
     Nothing happens to a step that is entered before its needs have settled: their settling opens it.
@@ -63,7 +64,7 @@ def _enter_map(attempt: StepAttempt, head: Header, entry: Entry) -> AttemptResul
     return _settle(attempt, head, ledger.finish_gathered(head, entry, gathering))
 
 
-def _enter_elements(attempt: StepAttempt, work: StepWork) -> AttemptResult:
+def _enter_elements(attempt: StepAttempt, work: ToolStepWork) -> AttemptResult:
     """Bring a group of elements to their ends; nothing happens for numbers that the step's list does not have.
 
     Those for which the time is over are left to the gathering.
