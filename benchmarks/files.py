@@ -54,7 +54,7 @@ def _measure() -> tuple[int, int, int, int, int]:
             made = FileContent(result.content, result.content_type)
             path = access.put(UMA, made.content, made.content_type).path
             wholes.append(result.content.decode())
-            previews.append(describe_file(UMA, made).text)
+            previews.append(describe_file(UMA, made)[0])
             for question in result.questions:
                 arguments = {"path": path, **question.arguments}
                 answer, text = _ask(question, arguments)

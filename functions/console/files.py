@@ -8,7 +8,7 @@ from typing import Any
 from console.lists import Columns, export, named_columns, read_on
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
-from mcpist.files import access
+from mcpist.files import access, listing
 from mcpist.files.content import JSON, YAML
 from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse
@@ -63,8 +63,7 @@ def _list(visit: Visit) -> HttpResponse:
     after, text = query.get("after", ""), query.get("q", "")[:MAX_SEARCH_CHARACTERS]
 
     def read(cursor: str, limit: int = MAX_PAGE_ITEMS) -> tuple[Sequence[FileRecord], str]:
-        page = access.list_page(visit.caller, cursor, limit, text)
-        return page.files, page.cursor
+        return listing.list_page(visit.caller, cursor, limit, text)
 
     if exported := export(visit, "files", read_on(read, after), COLUMNS):
         return exported

@@ -29,7 +29,7 @@ def show(visit: Visit) -> HttpResponse:
     week = activity.week_of(caller.organization, caller.user, now)
     services = sorted({module.service for module in modules if module.service})
     accounts = broker.accounts(caller, services)
-    batches = list_recent(caller.organization, caller.user, limit=SHOWN_BATCHES).batches
+    batches, _ = list_recent(caller.organization, caller.user, limit=SHOWN_BATCHES)
     connected = {row["service"] for row in accounts if row["acts"]}
     return visit.page(
         "home.html",

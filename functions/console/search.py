@@ -11,7 +11,7 @@ from console.visit import Visit, visible_entries
 from mcpist.audit.record import SHARDS
 from mcpist.audit.search import Filters, find
 from mcpist.batch.ledger.ledger import list_recent
-from mcpist.files import access
+from mcpist.files import listing
 from mcpist.http.request import HttpResponse
 from mcpist.paging import search
 
@@ -40,7 +40,7 @@ def _groups(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
     yield ("navigation", [(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
     yield ("tools", list(_tools(visit, text)))
     yield ("batches", list(_batches(visit, text)))
-    files = access.list_page(visit.caller, "", MAX_GROUP_RESULTS, text).files
+    files, _ = listing.list_page(visit.caller, "", MAX_GROUP_RESULTS, text)
     yield ("files", [(one.content_type, one.sha256[:12], address("/files", sha256=one.sha256)) for one in files])
     if visit.is_administrator:
         yield from _people(visit, text)
@@ -62,7 +62,7 @@ def _people(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
 
 
 def _batches(visit: Visit, text: str) -> Iterator[Result]:
-    recent = list_recent(visit.caller.organization, visit.caller.user, limit=SEARCHED_BATCHES).batches
+    recent, _ = list_recent(visit.caller.organization, visit.caller.user, limit=SEARCHED_BATCHES)
     for head in search(recent, text, lambda head: (head.batch, *head.ids))[:MAX_GROUP_RESULTS]:
         yield (head.batch, ", ".join(head.ids[:MAX_GROUP_RESULTS]), address("/batches", id=head.batch))
 

@@ -128,8 +128,8 @@ def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, te
         return [f"{above}\n{text}" if text else above, *([file_link(stored)] if stored else [])]
     step, shows = entry.step, _shows(entry, permissions)
     made = content_of(raw, shows, step.tool, each=bool(step.each), raw_output=step.raw_output)
-    described = describe_file(permissions.caller, made, fitting_characters(text, left))
-    return [f"{above}\n{described.text}", file_link(described.file.reference.model_dump())]
+    shown, file = describe_file(permissions.caller, made, fitting_characters(text, left))
+    return [f"{above}\n{shown}", file_link(file.reference.model_dump())]
 
 
 def _step_text(entry: Entry, permissions: Permissions, raw: Any, form: AnswerFormat) -> str:

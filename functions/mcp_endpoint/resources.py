@@ -173,7 +173,7 @@ def _read_tool(exchange: McpExchange, uri: str) -> tuple[str, str]:
             result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
             text = "\n".join(filter(None, [render(result.json, shows, exchange.caller.answer_format), result.more]))
             if len(text) > MAX_ANSWER_CHARACTERS:
-                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows, resource.name)).text
+                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows, resource.name))[0]
             return resource.mime_type, text
     raise FileNotFound(path=uri)
 

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -9,7 +10,6 @@ from pydantic import Field
 from mcpist.batch.execution import opening
 from mcpist.batch.execution.submission import MAX_BATCH_WAIT_SECONDS
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.ledger import BatchPage
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import BatchState, Entry, Header
 from mcpist.batch.options import BatchOptions
@@ -173,9 +173,9 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
     )
 
 
-def batch_list(page: BatchPage) -> BatchList:
+def batch_list(heads: Iterable[Header], cursor: str) -> BatchList:
     """Return a page of batches."""
-    return BatchList(batches=[_summary(BatchSummary, head) for head in page.batches], cursor=page.cursor)
+    return BatchList(batches=[_summary(BatchSummary, head) for head in heads], cursor=cursor)
 
 
 def _summary[Summary: BatchSummary](model: type[Summary], head: Header, **more: Any) -> Summary:

@@ -75,7 +75,7 @@ def list_batches(
     """List one's own batches, the newest first, those that run among them."""
     caller = current().caller
     with administration().permitted("batches.list", event="look") if everybody else nullcontext():
-        return batch_list(ledger.list_recent(caller.organization, None if everybody else caller.user, cursor, limit))
+        return batch_list(*ledger.list_recent(caller.organization, None if everybody else caller.user, cursor, limit))
 
 
 @router.operation("GET", "/v1/batches/<id>", "Show a batch", RUNNING)

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge, RangeNotSatisfiable
-from mcpist.files import access
+from mcpist.files import access, listing
 from mcpist.files.ranges import read_range
 from mcpist.paging import DEFAULT_PAGE_ITEMS
 from rest_api.exchange import current
@@ -48,7 +48,7 @@ class FileList(Body):
 def list_files(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> FileList:
     """List your files and those that are shared with your roles, the newest first; `q` searches in hash and type."""
     caller = current().caller
-    page = access.list_page(caller, cursor, limit, q.strip())
+    files, following = listing.list_page(caller, cursor, limit, q.strip())
     shown = [
         body_of(
             FileSummary,
@@ -57,9 +57,9 @@ def list_files(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cu
             own=file.user == caller.user,
             roles=list(file.roles) if file.user == caller.user else [],
         )
-        for file in page.files
+        for file in files
     ]
-    return FileList(files=shown, cursor=page.cursor)
+    return FileList(files=shown, cursor=following)
 
 
 class _Bytes(Response[Any]):

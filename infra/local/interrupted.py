@@ -45,9 +45,9 @@ def _continue(head: Header) -> str:
 def _unfinished(organization: str) -> Iterator[Header]:
     cursor: str | None = ""
     while cursor is not None:
-        page = ledger.list_recent(organization, before=cursor, limit=ledger.MAX_PAGE_BATCHES)
-        yield from (head for head in page.batches if not head.done)
-        cursor = page.cursor or None
+        heads, following = ledger.list_recent(organization, before=cursor, limit=ledger.MAX_PAGE_BATCHES)
+        yield from (head for head in heads if not head.done)
+        cursor = following or None
 
 
 def _end_claims(head: Header) -> None:

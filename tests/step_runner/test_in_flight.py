@@ -37,7 +37,7 @@ def test_a_step_waits_unclaimed_while_its_organization_has_no_place(write: Write
         with pytest.raises(StepWaits):
             enter()
         assert len(leases()) == 2, "its own is gone"
-    assert ledger.load_step(PK, 0)[1].claim is None, "a write that was claimed would be in doubt"
+    assert ledger.load_elements(PK, 0, ())[1].claim is None, "a write that was claimed would be in doubt"
     forget_entries()  # a refusal is remembered for a second
     assert enter(request="request-2", retry=1) == {"batch": PK, "go": {}}
     assert outcome() == "succeeded"

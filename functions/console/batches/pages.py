@@ -63,8 +63,7 @@ def _list(visit: Visit) -> HttpResponse:
     before, user = visit.request.query.get("before", ""), None if everybody else visit.caller.user
 
     def read(cursor: str, limit: int = ledger.MAX_PAGE_BATCHES) -> tuple[Sequence[Header], str]:
-        page = list_recent(visit.caller.organization, user, cursor, limit)
-        return page.batches, page.cursor
+        return list_recent(visit.caller.organization, user, cursor, limit)
 
     with visit.administration.permitted("batches.list", event="look") if everybody else nullcontext():
         if exported := export(visit, "batches", read_on(read, before), COLUMNS):

@@ -201,5 +201,5 @@ def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, max_tokens: i
     if estimate_tokens(text) <= max_tokens and not use.options.as_file:
         return [text]
     made = content_of(value, shows, use.tool, raw_output=use.raw_output)
-    described = describe_file(caller, made, fitting_characters(text, max_tokens))
-    return [described.text, file_link(described.file.reference.model_dump())]
+    shown, file = describe_file(caller, made, fitting_characters(text, max_tokens))
+    return [shown, file_link(file.reference.model_dump())]

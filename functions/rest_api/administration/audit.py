@@ -183,9 +183,9 @@ def get_savings(
     """Show runs, files, times, errors and saved tokens of programs: your own, as an administrator all."""
     first, last = _window(since, until, DEFAULT_SAVINGS_DAYS)
     modules = [name for name, module in CATALOGUE.index.modules.items() if module.kind == "program"]
-    used = read_uses(current().caller.organization, modules, first, last, _visible_user(user))
+    rows, is_complete = read_uses(current().caller.organization, modules, first, last, _visible_user(user))
     times = {"since": first.isoformat(timespec="seconds"), "until": last.isoformat(timespec="seconds")}
-    return Savings.model_validate({**summarize(used.rows), **times, "complete": used.is_complete})
+    return Savings.model_validate({**summarize(rows), **times, "complete": is_complete})
 
 
 class ErrorCount(BaseModel):

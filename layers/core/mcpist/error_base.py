@@ -1,11 +1,11 @@
 """The base of all errors: its details, its texts, and its form in an answer and in a message."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from mcpist.phrases import translated
+from mcpist.toml_table import read_toml
 
 type Locale = Literal["en", "ja"]
 
@@ -22,12 +22,9 @@ class ErrorText(NamedTuple):
     hint: str
 
 
-@cache
 def error_texts(locale: Locale) -> Mapping[str, Any]:
     """Return the texts of all errors in one language, each by the name of its class, and the `line_prefix`."""
-    import tomllib  # with the file, 4 ms that a start without an error need not wait for
-
-    return tomllib.loads((TEXTS_FOLDER / f"{locale}.toml").read_text("utf-8"))
+    return read_toml(TEXTS_FOLDER / f"{locale}.toml")
 
 
 class McpistError(Exception):

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from mcpist.toml_table import read_toml
+
 PLACEHOLDER = re.compile(r"\{(\w*)\}")
 # Longer ones hold a document; the search in a text is bounded.
 MAX_TRANSLATED_CHARACTERS = 4_000
@@ -53,9 +55,7 @@ def _values(text: str, fixed: Sequence[str]) -> list[str]:
 @cache
 def _templates(table: Path) -> tuple[Mapping[str, str], Sequence[_Template]]:
     """Return the texts without a placeholder, and the others, those with the most fixed text first."""
-    import tomllib  # with the file, 4 ms that a start without an error need not wait for
-
-    texts: dict[str, str] = tomllib.loads(table.read_text("utf-8"))
+    texts: Mapping[str, str] = read_toml(table)
     parts = {english: PLACEHOLDER.split(english) for english in texts}
     templates = [_Template(one[::2], one[1::2], texts[english]) for english, one in parts.items() if len(one) > 1]
     plain = {english: text for english, text in texts.items() if len(parts[english]) == 1}

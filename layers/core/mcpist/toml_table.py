@@ -1,4 +1,4 @@
-"""TOML files beside a module: texts and names that are data, read when they are needed first."""
+"""TOML files: texts and names that are data, read when they are needed first."""
 
 from functools import cache
 from pathlib import Path
@@ -6,8 +6,13 @@ from typing import Any
 
 
 @cache
+def read_toml(file: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    import tomllib  # with the file, 4 ms that a start need not wait for
+
+    return tomllib.loads(file.read_text("utf-8"))
+
+
 def toml_beside(module_file: str, name: str) -> dict[str, Any]:
     """Read a TOML file in the folder of a module, by the module's `__file__`."""
-    import tomllib  # 4 ms that a start need not wait for
-
-    return tomllib.loads(Path(module_file).with_name(name).read_text("utf-8"))
+    return read_toml(Path(module_file).with_name(name))

@@ -57,8 +57,8 @@ def test_rows_are_read_by_module_and_by_user() -> None:
         audit.record_use(caller, module, "run", outcome="succeeded", request="r", measures=ran(5))
     now = datetime.now(UTC)
     times = (now - timedelta(hours=1), now + timedelta(hours=1))
-    found = read_uses(UMA.organization, ("text", "image"), *times)
-    assert found.is_complete
-    assert summarize(found.rows)["files"] == 6
-    own = read_uses(UMA.organization, ("text", "image"), *times, UMA.user)
-    assert sorted(one["tool"] for one in own.rows) == ["image.run", "text.run"]
+    rows, is_complete = read_uses(UMA.organization, ("text", "image"), *times)
+    assert is_complete
+    assert summarize(rows)["files"] == 6
+    own, _ = read_uses(UMA.organization, ("text", "image"), *times, UMA.user)
+    assert sorted(one["tool"] for one in own) == ["image.run", "text.run"]

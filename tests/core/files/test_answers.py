@@ -65,13 +65,13 @@ def test_the_file_of_a_text_is_the_text(
 @pytest.mark.parametrize("max_characters", [0, 1_000, 100_000])
 def test_a_description_has_the_reference_and_where_there_is_room_the_way_on(max_characters: int) -> None:
     rows = [{"id": number, "author": "uma" * 10} for number in range(3_000)]
-    described = describe_file(UMA, content_of(rows, shows("id", "author"), "list_issues"), max_characters)
-    assert described.file.path.endswith("/list_issues.json")
-    assert json.loads(described.text.partition("\n")[0].removeprefix("file: ")) == described.file.reference.model_dump()
-    assert ("rows: 3,000; columns: id, author" in described.text) is (max_characters > 0)
-    assert (f"mcpist://files/{described.file.sha256}" in described.text) is (max_characters > 0)
-    assert len(described.text) <= MAX_DESCRIBED_CHARACTERS + 50
-    assert json.loads(access.load(UMA, described.file.path)[1]) == rows
+    text, file = describe_file(UMA, content_of(rows, shows("id", "author"), "list_issues"), max_characters)
+    assert file.path.endswith("/list_issues.json")
+    assert json.loads(text.partition("\n")[0].removeprefix("file: ")) == file.reference.model_dump()
+    assert ("rows: 3,000; columns: id, author" in text) is (max_characters > 0)
+    assert (f"mcpist://files/{file.sha256}" in text) is (max_characters > 0)
+    assert len(text) <= MAX_DESCRIBED_CHARACTERS + 50
+    assert json.loads(access.load(UMA, file.path)[1]) == rows
 
 
 @pytest.mark.usefixtures("aws")

@@ -32,7 +32,7 @@ def test_the_questions_cost_a_small_part_of_the_results() -> None:
     inline = asking = 0
     for result in results():
         inline += len(result.content)
-        asking += len(describe_file(UMA, FileContent(result.content, result.content_type)).text)
+        asking += len(describe_file(UMA, FileContent(result.content, result.content_type))[0])
         path = access.put(UMA, result.content, result.content_type).path
         for question in result.questions:
             found = call(question.tool, path=path, **question.arguments)

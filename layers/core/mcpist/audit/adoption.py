@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from mcpist.audit.record import is_failure
-from mcpist.audit.search import MAX_ROWS, Filters, find
+from mcpist.audit.search import Filters, read_rows
 from mcpist.audit.uses import UseCount, UseKey, Uses, read_counted
 
 MAX_ADOPTION_PAGES = 10
@@ -21,21 +21,11 @@ def read_adoption(organization: str, since: datetime, until: datetime, user: str
     Of all users the counted weeks are taken that lie within; what they lack is read from the rows, the newest first.
     """
     uses, gaps = (Uses(), [(since, until)]) if user else read_counted(organization, since, until)
-    pages = 0
-    for first, last in reversed(gaps):
-        cursor = ""
-        while True:
-            if pages == MAX_ADOPTION_PAGES:
-                return uses, False
-            page = find(
-                organization, since=first, until=last, filters=Filters(user=user), limit=MAX_ROWS, cursor=cursor
-            )
-            for row in page.rows:
-                uses.add(row)
-            pages, cursor = pages + 1, page.cursor
-            if not cursor:
-                break
-    return uses, True
+    searches = [(first, last, Filters(user=user)) for first, last in reversed(gaps)]
+    rows, is_complete = read_rows(organization, searches, max_pages=MAX_ADOPTION_PAGES)
+    for row in rows:
+        uses.add(row)
+    return uses, is_complete
 
 
 def summarize(uses: Uses) -> dict[str, Any]:

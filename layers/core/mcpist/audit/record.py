@@ -94,9 +94,9 @@ def record_look(
     caller: Caller, *, action: str, batch: str, request: str, after: Mapping[str, Any] | None = None
 ) -> None:
     """Append a row about an administrator who reads or steers another user's batch."""
-    columns: AuditColumns = {"request": request, "target": f"batches.{batch}", "batch": batch, "after": after}
-    row = administration_row(caller, "look", action, **columns)
-    write_row(keyed({**row, "service": "batch"}, caller.organization, row["sk"]))
+    about: AuditColumns = {"event": "look", "service": "batch", "tool": action, "outcome": "succeeded"}
+    about |= {"request": request, "target": f"batches.{batch}", "batch": batch, "after": after}
+    write_row(_row_of(caller, about))
 
 
 def approval_row(caller: Caller, action: str, approval: str, /, **columns: "Unpack[AuditColumns]") -> Item:

@@ -1,7 +1,7 @@
 """Searching the audit table: rows between two times, the newest first, by pages of a bounded number of requests."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -111,6 +111,26 @@ def find(
         if len(rows) > limit:
             return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
     return Page(list(map(row_of, rows)), rest)
+
+
+def read_rows(
+    organization: str,
+    searches: Iterable[tuple[datetime, datetime, Filters]],
+    *,
+    max_pages: int,
+    max_rows: float = math.inf,
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return the rows of some searches, each between two times, and whether they are all that there are."""
+    rows, pages = list[dict[str, Any]](), 0
+    for since, until, filters in searches:
+        cursor: str | None = ""
+        while cursor is not None:
+            if pages >= max_pages or len(rows) >= max_rows:
+                return rows, False
+            page = find(organization, since=since, until=until, filters=filters, limit=MAX_ROWS, cursor=cursor)
+            rows += page.rows
+            pages, cursor = pages + 1, page.cursor or None
+    return rows, True
 
 
 def find_story(organization: str, row: str, *, user: str = "") -> Story:

@@ -19,7 +19,6 @@ from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.batch.saved.expansion import SavedTool, call_line
 from mcpist.batch.saved.records import MODULE
-from mcpist.batch.saved.records import MODULE as SAVED
 from mcpist.caller import Caller, ClientInfo, Proof
 from mcpist.errors import AlreadyResumed, AuthenticationError, AuthorizationError, InvalidRequest
 from mcpist.people import directory
@@ -58,7 +57,7 @@ def start_batch(automation: Automation, run: Run, catalogue: Catalogue) -> Heade
         raise Stopped("ended", problem_text(error)) from None
     if agreed_steps(permissions, automation.batch).fingerprint != automation.fingerprint:
         raise Stopped("paused", _BATCH_CHANGED.format(batch=automation.batch))
-    line = call_line(permissions, SAVED, automation.batch, run.params)
+    line = call_line(permissions, MODULE, automation.batch, run.params)
     try:
         if run.attempt:
             again = prepare_resumption(permissions, run.batch, (), DEFAULT_OPTIONS, invocation.request_id())

@@ -1,7 +1,7 @@
 """The way to DynamoDB of this process."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from mcpist.aws.clients import client, store_errors
 from mcpist.memory import cached
@@ -10,11 +10,11 @@ from mcpist.shortcuts import shortcut
 _dynamodb = shortcut("mcpist.aws.dynamodb")
 
 
-class Transport(Protocol):
-    """Sends one request, and the same again where that may help."""
+type Transport = Callable[[str, str, Mapping[str, Any]], Any]
+"""Sends a store one request, an operation with its parameters, and the same again where that may help.
 
-    def __call__(self, store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-        """Return DynamoDB's answer; StoreUnavailable if it is down, and an AwsError if it refuses the request."""
+StoreUnavailable if DynamoDB is down, and an AwsError if it refuses the request.
+"""
 
 
 def send(store: str, operation: str, parameters: Mapping[str, Any]) -> Any:

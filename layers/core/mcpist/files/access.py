@@ -10,9 +10,8 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, InvalidRequest
-from mcpist.files import listing, records, storage
+from mcpist.files import records, storage
 from mcpist.files.content import CONTENT_TYPES
-from mcpist.files.listing import FilePage
 from mcpist.files.records import SHORT_HASH_CHARACTERS, FileRecord
 from mcpist.spending import spending
 
@@ -47,11 +46,6 @@ def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
     if own and stem in {"", own.stem}:
         raise FileExpired(path=own.path, expired_at=own.expiry)
     raise FileNotFound(path=address if isinstance(address, str) else address["path"])
-
-
-def list_page(caller: Caller, cursor: str, limit: int, text: str = "") -> FilePage:
-    """Return a page of the caller's own files and of those that are shared with its roles, the newest first."""
-    return listing.find_page(caller.organization, caller.user, caller.role_names, cursor, limit, text)
 
 
 def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, bytes]:

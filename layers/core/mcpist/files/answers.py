@@ -1,6 +1,6 @@
 """Answers that are too large for a model, and downloads: a preview, the reference of a file with all of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mcpist.caller import Caller
@@ -56,31 +56,28 @@ def store_content(organization: str, user: str, content: FileContent) -> dict[st
     return file.reference.model_dump()
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedFile:
-    """A file, and what the model reads instead of it."""
+def describe_file(
+    caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIBED_CHARACTERS
+) -> tuple[str, FileRecord]:
+    """Store a content as the caller's file, and return what the model reads instead of it, and the file.
 
-    text: str
-    file: FileRecord
-
-
-def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIBED_CHARACTERS) -> DescribedFile:
-    """Store a content as the caller's file, and describe it in so many characters, or by its reference alone."""
+    That has so many characters at most, or is the reference alone.
+    """
     file = access.put(caller, made.content, made.content_type, made.name)
     reference = f"file: {compact_json(file.reference.model_dump())}"
     how = HOW_TO_GO_ON.format(uri=FILE_URI.format(sha256=file.sha256))
     left = min(max_characters, MAX_DESCRIBED_CHARACTERS) - len(reference) - len(how) - MAX_MARK_CHARACTERS
     if left < MIN_PREVIEW_CHARACTERS:
-        return DescribedFile(reference, file)
+        return reference, file
     shown = preview(made.content.decode(), made.content_type, left)
-    return DescribedFile("\n".join([reference, shown, how]), file)
+    return "\n".join([reference, shown, how]), file
 
 
 def truncate(caller: Caller, text: str, max_characters: int) -> str:
     """Return a text, or where it is too long what the model reads of a file with it."""
     if len(text) <= max_characters:
         return text
-    return describe_file(caller, FileContent(text.encode(errors="replace"), PLAIN), max_characters).text
+    return describe_file(caller, FileContent(text.encode(errors="replace"), PLAIN), max_characters)[0]
 
 
 def keep_download(caller: Caller, downloaded: FileContent) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """Pages of files: a user's own and those that are shared with roles, which read no more than they show."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from mcpist.aws.attributes import Item, decode
 from mcpist.aws.table import ledger_table
+from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files.records import FileRecord, key_of, partition
 
@@ -14,20 +13,13 @@ MAX_SEARCHED_FILES = 1_000
 _PLACE = re.compile(r"[0-9T:+-]{25}#[a-f0-9]{64}#.{1,128}")
 
 
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    """Some files, the newest first; a page may have fewer than asked for, or none, and still have a cursor."""
+def list_page(caller: Caller, cursor: str, limit: int, text: str = "") -> tuple[list[FileRecord], str]:
+    """Return the caller's own files and those that are shared with its roles, the newest first, and the next cursor.
 
-    files: list[FileRecord]
-    cursor: str
-    """The place after which the next page begins; empty on the last page."""
-
-
-def find_page(organization: str, user: str, roles: Iterable[str], cursor: str, limit: int, text: str = "") -> FilePage:
-    """Return a page of a user's own files and of those that are shared with the roles; with a text those that have it.
-
-    A text is searched in the names, types and hashes of a bounded number of files; the search goes on at the cursor.
+    They may be fewer than `limit`, or none, although others follow; the cursor is empty on the last page. A text is
+    searched in the names, types and hashes of a bounded number of files; the search goes on at the cursor.
     """
+    organization, user, roles = caller.organization, caller.user, caller.role_names
     if cursor and not _PLACE.fullmatch(cursor):
         raise InvalidRequest(field="cursor", problem="take it from the page before")
     read, found = max(limit, MAX_SEARCHED_FILES if text else 0), dict[str, Item]()
@@ -42,7 +34,7 @@ def find_page(organization: str, user: str, roles: Iterable[str], cursor: str, l
     keys = [(partition(organization), key_of(found[place]["user"], found[place]["sha256"])) for place in shown]
     held = {file.place: file for file in (decode(FileRecord, item) for item in ledger_table().get_many(keys))}
     files = [held[place] for place in shown if place in held and not held[place].is_expired]
-    return FilePage([file for file in files if file.user == user or not set(file.roles).isdisjoint(roles)], last)
+    return [file for file in files if file.user == user or not set(file.roles).isdisjoint(roles)], last
 
 
 def _searched(place: Item) -> str:

@@ -30,11 +30,6 @@ class FileRange:
         """The place after the last byte."""
         return self.first + len(self.content)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are all bytes of the file."""
-        return len(self.content) == self.file.size_bytes
-
 
 def read_range(caller: Caller, address: Address, header: str = "") -> FileRange:
     """Return the bytes that the header `Range` names (RFC 9110), of a file that a caller may read.

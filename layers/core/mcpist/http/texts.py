@@ -4,13 +4,13 @@
 number in it is 1.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcpist.errors import Locale
 from mcpist.memory import cached
+from mcpist.toml_table import read_toml
 
 NUMBERS = ("count", "days", "total", "all", "steps")
 """The fields that decide between the text of one and that of several; the first that a text has."""
@@ -38,5 +38,5 @@ class Texts:
 def read_texts(folder: Path, language: Locale) -> Texts:
     """Return the texts of one language from the folder of its file."""
     # The whole file at once: 3 to 6 ms of a cold start, too little to read single areas.
-    areas = tomllib.loads((folder / f"{language}.toml").read_text("utf-8"))
+    areas = read_toml(folder / f"{language}.toml")
     return Texts(language, {f"{area}.{key}": text for area, found in areas.items() for key, text in found.items()})

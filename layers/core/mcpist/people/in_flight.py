@@ -64,10 +64,8 @@ class _Lease:
 class _Counts:
     """The requests and steps in flight, by the leases that one more sees when it begins."""
 
-    requests: int
-    """Of the user."""
-    steps: int
-    """Of the user."""
+    of_user: int
+    """The requests of the user, or the steps."""
     of_users: int
     """The sandboxes with a lease that is not kept."""
     kept: int
@@ -122,7 +120,7 @@ class InFlight:
         stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
         counts = _count([name for name, ends in leases.items() if ends >= now], lease)
         is_step = self._prefix == _STEP
-        if limit := _exceeded_limit(counts, is_step=is_step):
+        if limit := _exceeded_limit(counts.of_user, counts.of_users, counts.kept, is_step=is_step):
             _remove(caller.organization, _REQUESTS_ITEM, [lease, *stale])
             raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
         if len(stale) > MAX_STALE_LEASES:
@@ -151,12 +149,8 @@ steps_in_flight = InFlight(prefix=_STEP, seconds=MAX_STEP_SECONDS)
 
 
 def begin_batch(organization: str, user: str, batch: str, closes_at: float, now: float) -> None:
-    """Count a batch as running until it ends, or its time is over; TooManyBatches where there are too many already.
-
-    The last places of an organization are for those of its users who have no batch running.
-    """
-    per_user, per_organization = settings().user_concurrency, settings().organization_concurrency
-    if not per_user:
+    """Count a batch as running until it ends, or its time is over; TooManyBatches where there are too many already."""
+    if not settings().user_concurrency:
         return
     lease, ends = f"{_BATCH}{_user_digits(user)}{batch}", int(closes_at) + 1
     change = {lease: ends, "expires_at": int(now) + BATCHES_RETENTION_SECONDS}
@@ -164,11 +158,9 @@ def begin_batch(organization: str, user: str, batch: str, closes_at: float, now:
     leases = {name: ends for name, ends in item.items() if name.startswith(_BATCH)}
     running = [name for name, ends in leases.items() if ends >= now]
     of_user = sum(name.startswith(f"{_BATCH}{_user_digits(user)}") for name in running)
-    free = per_organization - len(running)
     stale = [name for name in leases if name not in running]
-    if of_user > per_user or (per_organization and (free < 0 or 1 < of_user > free + 1)):
+    if limit := _exceeded_limit(of_user, len(running)):
         _remove(organization, _BATCHES_ITEM, [lease, *stale])
-        limit = per_user if of_user > per_user else per_organization
         raise TooManyBatches(limit=limit, retry_after=BATCH_REFUSAL_SECONDS)
     if stale:
         _remove(organization, _BATCHES_ITEM, stale)
@@ -186,17 +178,16 @@ def steps_at_once() -> int:
     return max(1, places // 2) if places else 0
 
 
-def _exceeded_limit(counts: _Counts, *, is_step: bool) -> int:
-    """Return the limit that a request or a step exceeds which is among the counts; 0 where it may run.
+def _exceeded_limit(of_user: int, of_users: int, kept: int = 0, *, is_step: bool = False) -> int:
+    """Return the limit that a request, a step or a batch exceeds which is among these counts; 0 where it may run.
 
-    The last places of an organization are for those of its users who have no request in flight, or no step.
+    The last places of an organization are for those of its users who have none of the kind.
     """
     per_user, per_organization = settings().user_concurrency, settings().organization_concurrency
-    if not is_step and counts.requests > per_user:
+    if not is_step and of_user > per_user:
         return per_user
-    of_user, free = counts.steps if is_step else counts.requests, per_organization - counts.of_users
-    is_full = counts.of_users + counts.kept // 2 > per_organization
-    return per_organization if per_organization and (is_full or 1 < of_user > free + 1) else 0
+    free = per_organization - of_users
+    return per_organization if per_organization and (kept // 2 > free or 1 < of_user > free + 1) else 0
 
 
 def _may_keep(counts: _Counts, *, is_step: bool) -> bool:
@@ -218,8 +209,7 @@ def _count(valid: Iterable[str], lease: str) -> _Counts:
     of_users = {name[-_SANDBOX_DIGITS:] for name in leases if not name.startswith(_KEPT)}
     kind, _, user = lease[:-_SANDBOX_DIGITS].partition("_")
     return _Counts(
-        requests=by_user[f"{_REQUEST}{user}"],
-        steps=by_user[f"{_STEP}{user}"],
+        of_user=by_user[f"{kind}_{user}"],
         of_users=len(of_users) - excess,
         kept=len({name[-_SANDBOX_DIGITS:] for name in leases} - of_users),
         of_kind=len({name[-_SANDBOX_DIGITS:] for name in leases if f"{kind}_" in name}),

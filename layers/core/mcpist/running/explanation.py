@@ -98,16 +98,17 @@ def explain(
     Nothing is decided after the first no: so a person learns no more of a tool of other roles than by calling it.
     """
     steps = list(_permission_steps(permissions, module, tool))
-    explanation = Explanation(module, tool, permissions.caller.user, tuple(steps))
+    undecided = [UseDecision(name, "open") for name in ACCOUNT_STEPS]
+    explanation = Explanation(module, tool, permissions.caller.user, (*steps, *undecided))
     if explanation.refusal:
-        return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
+        return explanation
     found = permissions.catalogue.module(module).tools[tool]
     admitted = AdmittedUse(permissions, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, ""))
     policy = outlook(permissions, admitted.module, found)
     steps += [_policy_step(policy, f"{module}.{tool}")] if policy else []
     asks = found.asks or (policy is not None and policy.level in {"ask", "approve"})
     if policy and policy.level == "refuse":
-        return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
+        return replace(explanation, steps=(*steps, *undecided))
     account, account_steps = _account_steps(admitted, find_account or (lambda use: gate.account_of(use).name))
     return replace(explanation, steps=(*steps, *account_steps), account=account, asks_first=asks)
 

@@ -248,7 +248,7 @@ def test_of_concurrent_resumptions_one_starts(aws: list[str]) -> None:
     (started,) = {answer.removeprefix("not ") for answer in answers}
     assert answers == [started, *[f"not {started}"] * 3]
     assert aws.count("StartExecution") == 1
-    assert [head.batch for head in ledger.list_recent("acme").batches] == [started, old.batch]
+    assert [head.batch for head in ledger.list_recent("acme")[0]] == [started, old.batch]
 
 
 def test_a_resumption_that_loses_the_race_takes_nothing_from_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:

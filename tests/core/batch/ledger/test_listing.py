@@ -35,7 +35,7 @@ def write(number: int, **fields: object) -> str:
 
 
 def ids(user: str | None = None, **arguments: object) -> list[str]:
-    return [head.batch for head in list_recent("acme", user, **arguments).batches]  # type: ignore[arg-type]
+    return [head.batch for head in list_recent("acme", user, **arguments)[0]]  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("aws")
@@ -52,9 +52,8 @@ def test_pages_follow_each_other_without_gap_and_repetition() -> None:
     written = [write(number) for number in range(7)]
     found, cursor = [], ""
     for _ in range(3):
-        page = list_recent("acme", "uma", cursor, limit=3)
-        found += [head.batch for head in page.batches]
-        cursor = page.cursor
+        heads, cursor = list_recent("acme", "uma", cursor, limit=3)
+        found += [head.batch for head in heads]
     assert found == written[::-1]
     assert not cursor
 

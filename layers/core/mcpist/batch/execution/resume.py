@@ -8,7 +8,7 @@ from typing import Any
 from mcpist.batch.execution.plan import Plan, replan
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.ledger.records import Entry, Header, MapItems
 from mcpist.errors import AlreadyResumed, BatchNotFound, InvalidRequest, UnknownStep, UnseenTarget
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
@@ -23,8 +23,8 @@ class Resumption:
     plan: Plan
     carried_entries: Mapping[int, Entry]
     """The steps that are not run again."""
-    started_maps: Mapping[int, Entry]
-    """The steps with `each` whose list is known; they keep it."""
+    started_maps: Mapping[int, MapItems]
+    """The lists of the steps with `each` that are known; the steps keep them."""
     elements: Sequence[Entry]
     """The elements that are not run again."""
 
@@ -40,10 +40,10 @@ class Resumption:
 
     def pending_values(self, id_: str) -> list[Any] | None:
         """Return the elements that a step with `each` still runs over; None where its list is not known."""
-        for index, entry in self.started_maps.items():
-            if entry.step.id == id_ and entry.map_items:
+        for index, map_items in self.started_maps.items():
+            if self.plan.steps[index].id == id_:
                 ended = {element.element for element in self.elements if element.index == index}
-                values = ledger.load_json(self.old, entry.map_items.values)
+                values = ledger.load_json(self.old, map_items.values)
                 return [value for number, value in enumerate(values) if number not in ended]
         return None
 
@@ -65,7 +65,7 @@ class Resumption:
             heard=self.old.heard,
             seq={index: place for place, index in enumerate(settled)},
             outcome={index: status for index in settled if (status := self.carried_entries[index].status)},
-            elements={index: entry.map_items.count for index, entry in self.started_maps.items() if entry.map_items},
+            elements={index: map_items.count for index, map_items in self.started_maps.items()},
         )
 
     def entries(self, fresh: Iterable[Entry]) -> list[Entry]:
@@ -73,8 +73,7 @@ class Resumption:
         return [self._carry_over(entry) for entry in fresh]
 
     def _carry_over(self, entry: Entry) -> Entry:
-        if started := self.started_maps.get(entry.index):
-            entry = replace(entry, map_items=started.map_items)
+        entry = replace(entry, map_items=self.started_maps.get(entry.index))
         if old := self.carried_entries.get(entry.index):
             entry = replace(entry, ending=old.ending, started_at=old.started_at, ended_at=old.ended_at)
         return entry
@@ -97,11 +96,11 @@ def plan_resumption(old: Header, permissions: Permissions, again: Collection[str
     plan = replan([entry.step for entry in entries.values()], permissions)
     planned = [entries[step.id] for step in plan.steps]
     carried_entries = {index: entry for index, entry in enumerate(planned) if _is_final(entry, again)}
-    started_maps = {index: entry for index, entry in enumerate(planned) if entry.map_items}
+    started_maps = {index: entry.map_items for index, entry in enumerate(planned) if entry.map_items}
     elements = [
         replace(element, index=index)
-        for index, entry in started_maps.items()
-        for element in ledger.get_elements(old.pk, entry)
+        for index in started_maps
+        for element in ledger.get_elements(old.pk, planned[index])
         if index in carried_entries or _is_final(element, again)
     ]
     return Resumption(old, plan, carried_entries, started_maps, elements)

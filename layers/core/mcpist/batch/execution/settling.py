@@ -22,7 +22,7 @@ def enter(attempt: StepAttempt, work: ToolStepWork) -> AttemptResult:
     """
     if attempt.elements:
         return _enter_elements(attempt, work)
-    head, entry = ledger.load_step(attempt.pk, attempt.step)
+    head, entry, _ = ledger.load_elements(attempt.pk, attempt.step, ())
     work.on_enter(head)
     if attempt.step in head.seq:
         return AttemptResult(head, replayed=True)

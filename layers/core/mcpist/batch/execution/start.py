@@ -129,8 +129,12 @@ def _run_quick_reads(
 
 
 def _with_warrant(plan: Plan, head: Header, permissions: Permissions) -> Header:
-    """Return the header with the warrant of a batch that runs without its caller, and the accounts that it keeps."""
-    warrant, pins = _request_warrant(plan, head, permissions)
+    """Return the header with the broker's warrant for the services that it calls, and the accounts that it keeps."""
+    services = services_of(plan, permissions)
+    if not services:
+        return head
+    until = int(head.closes_at) + WARRANT_MARGIN_SECONDS
+    warrant, pins = broker.warrant(permissions.caller, services, expires_at=until)
     kept = {pin.partition("#")[0] for pin in head.pins}
     return replace(
         head, warrant=warrant, pins=(*head.pins, *(pin for pin in pins if pin.partition("#")[0] not in kept))
@@ -160,14 +164,6 @@ def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, b
         heard=caller.heard,
         options=options,
     )
-
-
-def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> tuple[str, tuple[str, ...]]:
-    """Return the broker's warrant for the services that the batch calls, and its pins; empty where it calls none."""
-    services = services_of(plan, permissions)
-    if not services:
-        return "", ()
-    return broker.warrant(permissions.caller, services, expires_at=int(head.closes_at) + WARRANT_MARGIN_SECONDS)
 
 
 def services_of(plan: Plan, permissions: Permissions) -> set[str]:

@@ -94,7 +94,7 @@ def find_references(value: Any, field: str = "params") -> list[Reference]:
     """Return every reference in the value of `field`; UnresolvedReference for one that is malformed."""
     return [
         _parse_match(match, place)
-        for place, text in _strings(value, field)
+        for place, text in _texts(value, field)
         for match in _REFERENCE.finditer(text)
         if match[1] is not None
     ]
@@ -102,7 +102,7 @@ def find_references(value: Any, field: str = "params") -> list[Reference]:
 
 def find_foreign_references(value: Any, ids: Container[str], field: str = "params") -> Iterator[UnresolvedReference]:
     """Yield an error for each string that refers to one of the steps in another notation, such as `{{find.raw}}`."""
-    for place, text in _strings(value, field):
+    for place, text in _texts(value, field):
         match = _FOREIGN_REFERENCE.fullmatch(text.strip())
         path = match["braced"] or match["plain"] if match else ""
         if (id_ := path.partition(".")[0]) in ids:
@@ -125,16 +125,13 @@ class _Resolver:
         self._characters = 0
 
     def resolve(self, value: Any, field: str) -> Any:
-        if isinstance(value, dict):
-            return {name: self.resolve(inner, f"{field}.{name}") for name, inner in value.items()}
-        if isinstance(value, list):
-            return [self.resolve(inner, f"{field}.{index}") for index, inner in enumerate(value)]
-        if not isinstance(value, str):
-            return value
-        match = _REFERENCE.fullmatch(value)
+        return _with_texts(value, field, self._resolved)
+
+    def _resolved(self, text: str, field: str) -> Any:
+        match = _REFERENCE.fullmatch(text)
         if match and match[1] is not None:
             return self._value_of(_parse_match(match, field))
-        return self._text(value, field)
+        return self._text(text, field)
 
     def _text(self, text: str, field: str) -> str:
         return _REFERENCE.sub(lambda part: self._text_of(part, field), text)
@@ -184,13 +181,18 @@ class _Rewriter(_Resolver):
 
 def escape(value: Any) -> Any:
     """Return a value whose texts mean themselves in the language: no part of them is a reference."""
+    return _with_texts(value, "", lambda text, _: text.replace("${", "$${"))
+
+
+def _with_texts(value: Any, field: str, change: Callable[[str, str], Any]) -> Any:
+    """Return a value with what `change` makes of each text in it, and of the path of the text's field."""
     match value:
-        case dict():
-            return {name: escape(inner) for name, inner in value.items()}
-        case list():
-            return list(map(escape, value))
         case str():
-            return value.replace("${", "$${")
+            return change(value, field)
+        case Mapping():
+            return {name: _with_texts(inner, f"{field}.{name}", change) for name, inner in value.items()}
+        case list():
+            return [_with_texts(inner, f"{field}.{index}", change) for index, inner in enumerate(value)]
     return value
 
 
@@ -259,16 +261,11 @@ def _parse_match(match: re.Match[str], field: str) -> Reference:
     return Reference(text, field, shape[1], tuple(path_keys(shape[2])))
 
 
-def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
-    """Yield every string in a value with the path of its field."""
-    if isinstance(value, str):
-        yield field, value
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _strings(inner, f"{field}.{name}")
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _strings(inner, f"{field}.{index}")
+def _texts(value: Any, field: str) -> list[tuple[str, str]]:
+    """Return every text in a value with the path of its field."""
+    found: list[tuple[str, str]] = []
+    _with_texts(value, field, lambda text, place: found.append((place, text)))
+    return found
 
 
 def unresolved_error(reference: Reference, problem: str, known: str) -> UnresolvedReference:

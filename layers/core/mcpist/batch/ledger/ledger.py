@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mcpist.aws.clients import ConditionFailed
@@ -47,15 +47,6 @@ CURSOR = re.compile(r"[0-9]{13}#b_[0-9a-f]{16}")
 _FIRST, _LAST = "0", "9" * 14
 # The steps of batches that were done when they were written, which never change: their answer follows.
 _written: Memory[str, list[Entry]] = Memory(seconds=30, max_entries=4)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchPage:
-    """Some batches, the newest first."""
-
-    batches: Sequence[Header]
-    cursor: str = ""
-    """The `before` of the next page; empty on the last one."""
 
 
 def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
@@ -131,12 +122,6 @@ def iterate_elements(pk: str, entry: Entry) -> Iterator[Entry]:
         item = next(items, None) if is_stored else item
 
 
-def load_step(pk: str, step: int) -> tuple[Header, Entry]:
-    """Return the header and a step, in one request."""
-    head, entry, _ = load_elements(pk, step, ())
-    return head, entry
-
-
 def load_elements(pk: str, step: int, numbers: Sequence[int]) -> tuple[Header, Entry, list[Entry]]:
     """Return the header, a step, and those of some elements that its list has, in one request."""
     keys = ["batch", step_key(step), *(element_key(step, number) for number in numbers)]
@@ -163,8 +148,13 @@ def load_json(head: Header, stored: StoredJson | None) -> Any:
     return json.loads(load_content(head, stored))
 
 
-def list_recent(organization: str, user: str | None = None, before: str = "", limit: int = 20) -> BatchPage:
-    """Return the batches of a user, or of everybody, that began before a cursor and have not expired."""
+def list_recent(
+    organization: str, user: str | None = None, before: str = "", limit: int = 20
+) -> tuple[list[Header], str]:
+    """Return the batches of a user, or of everybody, that began before a cursor and have not expired, the newest first.
+
+    With them comes the `before` of the next page; empty on the last one.
+    """
     if before and not CURSOR.fullmatch(before):
         raise InvalidRequest(field="before", problem="take it from the page before")
     limit = min(limit, MAX_PAGE_BATCHES)
@@ -174,7 +164,7 @@ def list_recent(organization: str, user: str | None = None, before: str = "", li
     ids = [key.partition("#")[2] for key in keys[:limit]]
     items = ledger_table().get_many([(partition_key(organization, batch), "batch") for batch in ids])
     heads = {item["batch"]: read_header(item) for item in items if item["expires_at"] > time.time()}
-    return BatchPage([heads[batch] for batch in ids if batch in heads], keys[limit] if len(keys) > limit else "")
+    return [heads[batch] for batch in ids if batch in heads], keys[limit] if len(keys) > limit else ""
 
 
 def cancel(pk: str) -> Header:

@@ -163,9 +163,9 @@ def tell_of_end(head: Header) -> None:
 
 def mark_cancelled(head: Header) -> Header:
     """Mark a batch that is not done as cancelled, so that no further step starts, and return the header."""
-    open_and_uncancelled = "attribute_not_exists(#cancelled_at) AND #settled < :steps"
-    change = "SET #cancelled_at = :now"
-    return _update_header(head.pk, change, {":steps": len(head.ids)}, open_and_uncancelled) or _load_header(head.pk)
+    is_open = "attribute_not_exists(#cancelled_at) AND #settled < :steps"
+    marked = _update_header(head.pk, "SET #cancelled_at = :now", {":steps": len(head.ids)}, is_open)
+    return marked or _load_header(head.pk)
 
 
 def mark_relayed(head: Header) -> Header:
