@@ -19,7 +19,7 @@ MAX_PAGE_REQUESTS = 8
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
 READ_ROWS = 200
 """The rows that one request reads where a filter or a text may leave few of them: so a page takes a bounded time."""
-MAX_STORY_REQUESTS = 24
+MAX_STORY_PAGES = 5
 MAX_CURSOR_CHARACTERS = 128
 FIRST_READ_FACTOR = 4
 """With filters the first round reads so many times the rows of a page: a frequent value is found among them."""
@@ -143,12 +143,9 @@ def find_story(organization: str, row: str, *, user: str = "") -> Story:
     name = "correlation" if item.get("correlation") else "request"  # a row of an older release has none
     around = BATCH_STORY if item["batch"] else CALL_STORY
     moment = datetime.fromisoformat(sk.partition("#")[0])
-    low, high = timestamp(moment - around), timestamp(moment + around)
-    source = RowSource("user_key", (item["user_key"],), {name: item[name]}, "by_user")
-    rows, rest = list[Item](), ""
-    for found, rest in _read([source], low, high, READ_ROWS, MAX_STORY_REQUESTS):  # noqa: B007
-        rows += [one for one in found if _is_of(organization, one)]
-    return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
+    same = Filters(user=item["user"], **{name: item[name]})
+    rows, is_complete = read_rows(organization, [(moment - around, moment + around, same)], max_pages=MAX_STORY_PAGES)
+    return Story(row_of(item), rows[::-1], is_complete=is_complete)
 
 
 @dataclass(frozen=True, slots=True)
