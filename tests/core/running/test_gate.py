@@ -38,6 +38,7 @@ from mcpist.running.gate import (
     problems_audited,
     read_upstream,
 )
+from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import Module
 from mcpist.tools.search.catalogue import Catalogue, ModuleSource
@@ -220,6 +221,13 @@ def test_an_account_is_connected_before_anybody_is_asked() -> None:
         admit(Permissions(UMA, CATALOGUE), DELETE, ASKED)
     assert error.value.details["url"].endswith("/connect/shop?organization=acme&user=uma")
     assert rows() == [("shop.delete_item", "CONNECTION_REQUIRED")]
+
+
+def test_a_preview_without_an_account_leads_to_the_persons_own_page() -> None:
+    broker_answers(ConnectionRequired(service="shop", url=""))
+    with pytest.raises(ConnectionRequired) as error:
+        preview(Permissions(UMA, CATALOGUE), ToolUse("shop", "get_item", {"item_id": "1"}, "r1"), 10)
+    assert error.value.details["url"].endswith("/connect/shop?organization=acme&user=uma")
 
 
 def test_a_broker_that_fails_stops_a_destructive_use() -> None:

@@ -21,6 +21,8 @@ from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry
 from mcpist.render.shows import Shows
 from mcpist.settings import settings
+from mcpist.telemetry import invocation
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.call import Call
 from mcpist_services.catalogue import CATALOGUE
@@ -298,7 +300,9 @@ def test_a_removed_module_is_not_found_anymore_and_in_no_role(registrar: Registr
         registrar.unregister("library")
 
 
-def test_a_definition_that_was_changed_in_the_bucket_is_not_used_and_hides_nothing_else(registrar: Registrar) -> None:
+def test_a_definition_that_was_changed_in_the_bucket_is_not_used_and_hides_nothing_else(
+    registrar: Registrar, capsys: pytest.CaptureFixture[str]
+) -> None:
     registrar.register(name="library", openapi=library())
     registrar.grant("library")
     found = directory.read("acme").modules["library"]
@@ -306,9 +310,11 @@ def test_a_definition_that_was_changed_in_the_bucket_is_not_used_and_hides_nothi
         Bucket=settings().files_bucket, Key=f"modules/acme/{found.sha256}", Body=b'{"overlay": {}}'
     )
     forget_entries()
-    of = registrar.permissions()
+    with invocation.begin("test", LineLogger(), "request"):
+        of = registrar.permissions()
     with pytest.raises(IntegrityError):
         of.tool("library", "get_book")
+    assert '"IntegrityFailures":[1.0]' in capsys.readouterr().out
     assert of.tool("github", "get_issue").name == "get_issue"
     assert "library" not in [module.name for module in of.modules()]
 
