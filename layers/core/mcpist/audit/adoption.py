@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from mcpist.audit.record import is_failure
-from mcpist.audit.search import Filters, read_rows
-from mcpist.audit.uses import UseCount, UseKey, Uses, read_counted
+from mcpist.audit.search import Filters
+from mcpist.audit.uses import UseCount, UseKey, Uses, read_counted, read_rows
 
 MAX_ADOPTION_PAGES = 10
 """The pages of rows of one report; an answer must come within the function's time."""

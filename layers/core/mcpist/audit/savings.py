@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from mcpist.audit.search import Filters, read_rows
+from mcpist.audit.search import Filters
+from mcpist.audit.uses import read_rows
 
 MAX_READ_ROWS = 20_000
 """The rows of one report; an answer must come within the function's time."""

@@ -1,7 +1,7 @@
 """Searching the audit table: rows between two times, the newest first, by pages of a bounded number of requests."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -19,7 +19,7 @@ MAX_PAGE_REQUESTS = 8
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
 READ_ROWS = 200
 """The rows that one request reads where a filter or a text may leave few of them: so a page takes a bounded time."""
-MAX_STORY_PAGES = 5
+MAX_STORY_REQUESTS = 24
 MAX_CURSOR_CHARACTERS = 128
 FIRST_READ_FACTOR = 4
 """With filters the first round reads so many times the rows of a page: a frequent value is found among them."""
@@ -113,26 +113,6 @@ def find(
     return Page(list(map(row_of, rows)), rest)
 
 
-def read_rows(
-    organization: str,
-    searches: Iterable[tuple[datetime, datetime, Filters]],
-    *,
-    max_pages: int,
-    max_rows: float = math.inf,
-) -> tuple[list[dict[str, Any]], bool]:
-    """Return the rows of some searches, each between two times, and whether they are all that there are."""
-    rows, pages = list[dict[str, Any]](), 0
-    for since, until, filters in searches:
-        cursor: str | None = ""
-        while cursor is not None:
-            if pages >= max_pages or len(rows) >= max_rows:
-                return rows, False
-            page = find(organization, since=since, until=until, filters=filters, limit=MAX_ROWS, cursor=cursor)
-            rows += page.rows
-            pages, cursor = pages + 1, page.cursor or None
-    return rows, True
-
-
 def find_story(organization: str, row: str, *, user: str = "") -> Story:
     """Return the story of the row with an id; with `user`, only of a row about this user."""
     sk = key_of(row)
@@ -143,9 +123,12 @@ def find_story(organization: str, row: str, *, user: str = "") -> Story:
     name = "correlation" if item.get("correlation") else "request"  # a row of an older release has none
     around = BATCH_STORY if item["batch"] else CALL_STORY
     moment = datetime.fromisoformat(sk.partition("#")[0])
-    same = Filters(user=item["user"], **{name: item[name]})
-    rows, is_complete = read_rows(organization, [(moment - around, moment + around, same)], max_pages=MAX_STORY_PAGES)
-    return Story(row_of(item), rows[::-1], is_complete=is_complete)
+    low, high = timestamp(moment - around), timestamp(moment + around)
+    source = RowSource("user_key", (item["user_key"],), {name: item[name]}, "by_user")
+    rows, rest = list[Item](), ""
+    for found, rest in _read([source], low, high, READ_ROWS, MAX_STORY_REQUESTS):  # noqa: B007
+        rows += [one for one in found if _is_of(organization, one)]
+    return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
 
 
 @dataclass(frozen=True, slots=True)

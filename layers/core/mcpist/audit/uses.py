@@ -4,6 +4,7 @@ The janitor counts, so that a report reads only the rows since its last run. Ite
 writes: `pk` ORGANIZATION#uses, `sk` the Monday of a week.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from mcpist.audit.record import SECONDS_PER_DAY, timestamp
 from mcpist.audit.rows import row_of
 from mcpist.audit.seals import SEAL_DELAY, rows_between, seals_table
+from mcpist.audit.search import MAX_ROWS, Filters, find
 from mcpist.aws.attributes import decode, encode
 from mcpist.settings import settings
 
@@ -112,6 +114,26 @@ def week_of(time: str) -> str:
 def first_moment(now: datetime) -> datetime:
     """Return when a report begins that names no time: with a week, since the counts are those of whole weeks."""
     return datetime.combine(_monday(now - REPORTED_WEEKS * WEEK), datetime.min.time(), UTC)
+
+
+def read_rows(
+    organization: str,
+    searches: Iterable[tuple[datetime, datetime, Filters]],
+    *,
+    max_pages: int,
+    max_rows: float = math.inf,
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return the rows of some searches, each between two times, and whether they are all that there are."""
+    rows, pages = list[dict[str, Any]](), 0
+    for since, until, filters in searches:
+        cursor: str | None = ""
+        while cursor is not None:
+            if pages >= max_pages or len(rows) >= max_rows:
+                return rows, False
+            page = find(organization, since=since, until=until, filters=filters, limit=MAX_ROWS, cursor=cursor)
+            rows += page.rows
+            pages, cursor = pages + 1, page.cursor or None
+    return rows, True
 
 
 # -- counting ------------------------------------------------------------------------------------------
