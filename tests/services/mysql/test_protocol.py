@@ -161,7 +161,7 @@ def test_a_private_database_is_reached_in_the_owners_networks_alone(
 ) -> None:
     connected: list[Any] = []
 
-    def connect(address: Any, *_: Any) -> Any:
+    def connect(address: Any, *_: Any, **__: Any) -> Any:
         connected.append(address)
         raise ConnectionRefusedError
 

@@ -166,7 +166,7 @@ def test_a_private_database_is_reached_in_the_owners_networks_alone(
 ) -> None:
     connected: list[Any] = []
 
-    def connect(address: Any, *_: Any) -> Any:
+    def connect(address: Any, *_: Any, **__: Any) -> Any:
         connected.append(address)
         raise ConnectionRefusedError
 
@@ -182,7 +182,7 @@ def test_a_private_database_is_reached_in_the_owners_networks_alone(
     {"metadata": "169.254.169.254", "IPv6": "[fd00:ec2::254]", "itself": "127.0.0.1", "as 6": "[::ffff:a9fe:a9fe]"},
 )
 def test_no_network_of_the_owners_opens_a_machines_credentials(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("it was reached"))
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("it was reached"))
     monkeypatch.setenv("DATABASE_NETWORKS", "0.0.0.0/0,::/0")
     with public_url(monkeypatch, "https://mcp.example.com"):
         assert "private or reserved" in problem_at(host)
