@@ -35,7 +35,7 @@ def connected(user: McpUser, vendors: Vendors) -> Iterator[McpUser]:
 
 def test_a_batch_goes_through_four_services(connected: McpUser, vendors: Vendors) -> None:
     summary, *blocks = connected.texts("batch", commands=BATCH)
-    assert "done, 5 of 5 steps" in summary, (summary, blocks, vendors.refused)
+    assert "done, 5 of 5 steps: find succeeded" in summary, (summary, blocks, vendors.refused)
     assert not vendors.refused
     assert [block.partition(":")[0] for block in blocks] == ["find", "page", "task", "time"]
     assert vendors.asked("jira")[-1].json["jql"] == "assignee = currentUser() AND statusCategory != Done"
