@@ -108,6 +108,25 @@ def test_a_search_names_the_skills_of_what_it_finds_and_the_server_declares_them
     assert capabilities["extensions"]["io.modelcontextprotocol/skills"] == {"directoryRead": True}
 
 
+def test_a_task_finds_the_organizations_own_skills_and_those_about_a_module_that_it_finds(door: EndpointClient) -> None:
+    role(*NAMES)
+    pulls = "---\nname: our-reviews\ndescription: House rules\nmetadata:\n  modules: github\n---\n"
+    write({"skills/refunds/SKILL.md": REFUNDS, "skills/our-reviews/SKILL.md": pulls})
+    found = {one["module"]: one for one in schema(door, "open a pull request")}
+    assert "skill://organization/our-reviews/SKILL.md: House rules" in found["github"]["skills"]
+    assert "refunds" not in str(found)
+    assert "skill://organization/refunds/SKILL.md: How we refund" in str(schema(door, "refund a customer"))
+    role("rag", "slack")
+    assert "our-reviews" not in str(listed(door))
+    assert "refunds" in str(schema(door, "refund a customer"))
+    role("slack")
+    assert "refunds" not in str(schema(door, "refund a customer"))
+
+
+def schema(door: EndpointClient, task: str) -> Any:
+    return json.loads(door.call("get_module_schema", query=task)[1][0])["modules"]
+
+
 def test_the_page_about_skills_does_what_it_says(door: EndpointClient) -> None:
     role(*NAMES, allow=("rag.*",))
     page = (Path(__file__).parents[2] / "docs/skills.md").read_text("utf-8")

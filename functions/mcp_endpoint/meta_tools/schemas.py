@@ -48,8 +48,20 @@ def describe_modules(
         _describe_module(permissions, entry, hits, set(entry.tools) if full else tool_names) for entry in entries
     ]
     answers = _with_connections(permissions, entries, answers, searched=hits is not None)
+    answers = _with_own_skills(permissions, answers, query) if query else answers
     locale = permissions.caller.locale
     return answers + [{"module": name, "error": error.as_dict(locale)} for name, error in failed.items()]
+
+
+def _with_own_skills(permissions: Permissions, answers: list[dict[str, Any]], task: str) -> list[dict[str, Any]]:
+    """Return the modules with the organization's own skills; `rag` has those that fit the task alone."""
+    from mcpist_services.skills import own_skills_for
+
+    by_name = {answer["module"]: answer for answer in answers}
+    for module, found in own_skills_for(task, permissions, by_name.keys()).items():
+        answer = by_name.setdefault(module, {"module": module})
+        answer["skills"] = [*answer.get("skills", ()), *(skill.line for skill in found)]
+    return list(by_name.values())
 
 
 def _summarize_module(permissions: Permissions, entry: ModuleEntry) -> dict[str, Any]:
@@ -114,7 +126,7 @@ def _describe_module(
     from mcpist_services.skills import skills_about  # tools/list need not wait for it
 
     if about := skills_about(entry.name, permissions):
-        answer["skills"] = [f"{skill.uri}: {skill.frontmatter['description']}" for skill in about]
+        answer["skills"] = [skill.line for skill in about]
     if hits is None:
         resource, prompt = (
             (_full_resource, _full_prompt) if full >= set(entry.tools) else (_resource_line, _prompt_line)

@@ -8,16 +8,17 @@ skill://saved-batches/SKILL.md             made of the saved batches that the ca
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcpist.batch.saved import records
 from mcpist.bounded_yaml import YamlError, load_yaml
-from mcpist.errors import FileNotFound
+from mcpist.errors import FileNotFound, StoreUnavailable
 from mcpist.memory import cached
 from mcpist.running.policy import refusal_of_all
+from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.rag.documents import front_matter
@@ -49,6 +50,11 @@ class Skill:
         return f"{SCHEME}{self.path}/{FILE}"
 
     @property
+    def line(self) -> str:
+        """Its line in the answer of a search."""
+        return f"{self.uri}: {self.frontmatter['description']}"
+
+    @property
     def modules(self) -> list[str]:
         """The modules whose tools it is about."""
         metadata = self.frontmatter.get("metadata")
@@ -70,10 +76,8 @@ class Skill:
 def list_skills(permissions: Permissions) -> Iterator[Skill]:
     """Yield the skills that a caller may read; those of services, which need no store, first."""
     names = {module.name for module in permissions.modules()}
-    found = [skill for skill in deployed() if names.issuperset(skill.modules)]
-    yield from found
-    if "rag" in names and _may_read_documents(permissions):
-        yield from _of_organization(permissions.caller.organization)
+    yield from (skill for skill in deployed() if names.issuperset(skill.modules))
+    yield from _own(permissions, names)
     if records.MODULE in names:
         yield from _of_saved_batches(permissions)
 
@@ -83,6 +87,27 @@ def skills_about(module: str, permissions: Permissions) -> list[Skill]:
     found = [skill for skill in deployed() if module in skill.modules]
     names = {one.name for one in permissions.modules()} if found else set[str]()
     return [skill for skill in found if names.issuperset(skill.modules)]
+
+
+def own_skills_for(task: str, permissions: Permissions, modules: Collection[str]) -> dict[str, list[Skill]]:
+    """Return the organization's skills about some modules, by these; by `rag` others that have half of a task's words.
+
+    None where the documents cannot be read now.
+    """
+    from mcpist.tools.search.query import stems  # as for a search of tools
+
+    found: dict[str, list[Skill]] = {}
+    wanted = set(stems(task))
+    try:
+        for skill in _own(permissions, {module.name for module in permissions.modules()}):
+            words = stems(f"{skill.frontmatter['name']} {skill.frontmatter['description']}")
+            fits = wanted and 2 * len(wanted.intersection(words)) >= len(wanted)
+            homes = [module for module in skill.modules if module in modules] or (["rag"] if fits else [])
+            for home in homes:
+                found.setdefault(home, []).append(skill)
+    except StoreUnavailable as error:
+        invocation.count_error(error.code)
+    return found
 
 
 def find(permissions: Permissions, uri: str) -> Skill:
@@ -123,6 +148,14 @@ def deployed() -> tuple[Skill, ...]:
     texts = ((Path(__file__).parent / name / FILE) for name in NAMES)
     found = (_skill("", {FILE: file.read_text("utf-8")}) for file in texts if file.is_file())
     return tuple(skill for skill in found if skill)
+
+
+def _own(permissions: Permissions, names: set[str]) -> Iterator[Skill]:
+    """Yield the organization's own skills that a caller with these modules may read."""
+    if "rag" in names and _may_read_documents(permissions):
+        for skill in _of_organization(permissions.caller.organization):
+            if names >= set(skill.modules):
+                yield skill
 
 
 def _may_read_documents(permissions: Permissions) -> bool:
