@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,14 @@ def test_a_check_at_night_says_what_is_broken_since(door: EndpointClient, monkey
     assert "fine" not in shown
     members.put_organization("acme", name="Acme")
     assert saving.check_all("acme", CATALOGUE) == 0
+
+
+def test_a_batch_that_was_saved_in_the_evening_is_checked_in_the_night(door: EndpointClient) -> None:
+    saved(door)
+    members.put_organization("acme", name="Acme", disabled=("rag.get_doc",))
+    assert saving.check_all("acme", CATALOGUE) == 0
+    ledger_table().set("acme#saved", SAVE["name"], {"checked_at": int(time.time()) - 5 * 3600})
+    assert saving.check_all("acme", CATALOGUE) == 1
 
 
 def test_descriptions_are_in_the_language_of_the_reader(door: EndpointClient) -> None:

@@ -41,8 +41,8 @@ MAX_SAVED_BATCHES = 200
 """Of an organization."""
 MAX_SAVED_BYTES = 100_000
 MAX_CHECKS = 200
-CHECKED_SECONDS = 20 * 3600
-"""A check of this age is repeated at night."""
+CHECKED_SECONDS = 2 * 3600
+"""A check of this age is repeated at night; a younger one is of the same night."""
 _TYPES = ("type", "enum", "const", "anyOf", "oneOf")
 
 
