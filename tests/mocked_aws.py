@@ -30,7 +30,7 @@ from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
 from moto.sqs.models import Queue, sqs_backends
 
-from infra.local import dynamodb
+from infra.local import dynamodb, pollers
 from infra.local.dynamodb import ItemRequests
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import LoopbackRequest, LoopbackResponse
@@ -54,6 +54,7 @@ _answer_by_moto: Any = BotocoreStubber.__call__
 def install() -> None:
     """Let moto and botocore spare work in this process that makes no difference to a test."""
     dynamodb.install()
+    pollers.install()
     BotocoreStubber.__call__ = answer  # type: ignore[assignment, method-assign]
     # No test uses AWS through `requests`, for which moto would write down a thousand addresses each time.
     moto.core.models.RESPONSES_METHODS.clear()

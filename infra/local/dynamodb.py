@@ -57,6 +57,8 @@ MAX_KNOWN_UPDATES = 1_000
 INDEX_NAME = 6  # the place of the index's name among the arguments of a query after the partition's key
 
 type _Expressions = tuple[Any, ...]
+type _Place = tuple[Any, tuple[Any, ...]]
+"""The partition's key of an item in an order, and its sort key there."""
 type _Order = dict[Any, list[tuple[tuple[Any, ...], Item]]]
 """By their partition's key, the items of a table or of an index with their sort keys, in that order."""
 
@@ -228,13 +230,15 @@ def delete_item(table: Any, hash_key: Any, range_key: Any) -> Any:
     return item
 
 
-def update_item(backend: Any, table_name: str, *arguments: Any, **options: Any) -> Any:
+def update_item(backend: Any, table_name: str, key: dict[str, Any], *arguments: Any, **options: Any) -> Any:
     """Change an item as moto does, which may give it another place in an index."""
-    item = _update_item(backend, table_name, *arguments, **options)
+    table = backend.get_table(table_name)
+    before = table.get_item(*backend.get_keys_value(table, key))
+    places = {index: _place(table, index, before) for index in _orders.get(table, {}) if index}
+    item = _update_item(backend, table_name, key, *arguments, **options)
     item.__dict__.pop("known_size", None)
-    orders = _orders.get(backend.get_table(table_name), {})
-    for index in [name for name in orders if name]:
-        del orders[index]
+    for index, place in places.items():
+        _move(_orders[table][index], place, _place(table, index, item), item)
     return item
 
 
@@ -313,15 +317,24 @@ def _ordered(table: Any, index: str) -> _Order:
 def _replace(table: Any, before: Item | None, after: Item | None) -> None:
     """Put an item into the orders of its table, in the place of the one that had its key."""
     for index, order in _orders.get(table, {}).items():
-        if before and (place := _place(table, index, before)):
-            del order[place[0]][bisect_left(order[place[0]], place[1], key=itemgetter(0))]
-        if after and (place := _place(table, index, after)):
-            rows = order[place[0]]
-            rows.insert(bisect_left(rows, place[1], key=itemgetter(0)), (place[1], after))
+        _move(order, _place(table, index, before), _place(table, index, after), after)
 
 
-def _place(table: Any, index: str, item: Item) -> tuple[Any, tuple[Any, ...]] | None:
+def _move(order: _Order, before: _Place | None, after: _Place | None, item: Item | None) -> None:
+    """Put an item into an order, and out of its place before."""
+    if before:
+        del order[before[0]][bisect_left(order[before[0]], before[1], key=itemgetter(0))]
+    if after and item:
+        rows = order[after[0]]
+        at = bisect_left(rows, after[1], key=itemgetter(0))
+        is_there = rows[at : at + 1] and rows[at][0] == after[1]  # moto has put a new item before it changes it
+        rows[at : at + bool(is_there)] = [(after[1], item)]
+
+
+def _place(table: Any, index: str, item: Item | None) -> _Place | None:
     """Return the partition's key and the sort key of an item; None where an index does not have it."""
+    if item is None:
+        return None
     names = list(table.table_key_attrs)
     if index:
         schema: Any = next((one.schema for one in table.all_indexes() if one.name == index), [])

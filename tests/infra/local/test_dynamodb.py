@@ -111,6 +111,34 @@ def test_a_query_of_one_partition_reads_no_other(dynamodb: Any, monkeypatch: pyt
     assert dynamodb.query(TableName="rows", **QUERIES[0])["Count"] == 1
 
 
+def test_a_query_after_an_update_reads_no_other_item_and_finds_the_new_place(
+    dynamodb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill([("a", "1", "uma", 1), ("a", "2", None, 1), ("b", "1", "uma", 1)])
+    dynamodb.query(TableName="rows", **QUERIES[2])
+    monkeypatch.delattr(Table, "all_items")
+    items = dynamodb_backends[ACCOUNT][REGION].tables["rows"].items
+    for pk in items:  # no walk through a partition either
+        items[pk] = NoWalk(items[pk])
+    key, user = {"pk": {"S": "a"}, "sk": {"S": "1"}}, {":user": {"S": "uma"}}
+    dynamodb.update_item(TableName="rows", Key=key, UpdateExpression="REMOVE user_key")
+    other = {**key, "sk": {"S": "2"}}
+    for one in (other, other, {**key, "sk": {"S": "3"}}):
+        change = "SET user_key = :user"
+        dynamodb.update_item(TableName="rows", Key=one, UpdateExpression=change, ExpressionAttributeValues=user)
+    found = dynamodb.query(TableName="rows", **QUERIES[2])["Items"]
+    for pk in items:
+        items[pk] = dict(items[pk])
+    assert [(one["pk"]["S"], one["sk"]["S"]) for one in found] == [("a", "3"), ("a", "2"), ("b", "1")]
+
+
+class NoWalk(dict[Any, Any]):
+    """A partition whose items are found by their keys alone."""
+
+    def values(self) -> Any:
+        raise AssertionError
+
+
 def test_a_refused_transaction_leaves_every_item_as_it_was(dynamodb: Any) -> None:
     fill([("a", "1", "uma", 1), ("a", "2", "uma", 1), ("a", "3", "uma", 1)])
     before = dynamodb.scan(TableName="rows")["Items"]
