@@ -19,6 +19,9 @@ from mcpist_services.saved import module, saving
 from tests import members
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
+from tests.mcp_endpoint.test_categories import SCRIPT
+from tests.mcp_endpoint.test_categories import upstreams as upstreams
+from tests.upstreams.configured import Upstreams, reset_upstreams
 
 MODULES = (*NAMES, "saved")
 FIND = {"id": "find", "module": "rag", "tool": "search_docs", "params": {"query": "${param.words}", "limit": 3}}
@@ -306,6 +309,36 @@ def test_a_batch_that_was_saved_in_the_evening_is_checked_in_the_night(door: End
     assert saving.check_all("acme", CATALOGUE) == 0
     ledger_table().set("acme#saved", SAVE["name"], {"checked_at": int(time.time()) - 5 * 3600})
     assert saving.check_all("acme", CATALOGUE) == 1
+
+
+def test_the_check_at_night_reports_an_upstreams_changed_tool_and_no_server_that_is_down(
+    door: EndpointClient, upstreams: Upstreams
+) -> None:
+    members.put_role("acme", Role("members", ("serena.fs", "saved"), ("serena.*", "saved.*")))
+    directory.access_cache.clear()
+    read = {"module": "serena.fs", "tool": "read_file", "params": {"path": "${param.path}"}}
+    saved(door, name="read", commands=[read], parameters={"path": {"type": "string"}})
+
+    def checked() -> str:
+        """The problem that a check finds once the server's list is too old."""
+        ledger_table().set("acme#saved", "read", {"checked_at": 1})
+        ledger_table().delete("upstream#serena", "list#0")
+        reset_upstreams()
+        saving.check_all("acme", CATALOGUE)
+        return records.read("acme", fresh=True).by_name["read"].problem
+
+    upstreams.break_server("serena")
+    assert checked() == ""
+    described: Any = SCRIPT["tools"]
+    changed = [{**one, "description": "Read more"} if one["name"] == "read_file" else one for one in described]
+    upstreams.say("serena", **{**SCRIPT, "tools": changed})
+    assert "waits for approval: it has changed" in checked()
+    upstreams.break_server("serena")
+    assert "waits for approval: it has changed" in checked()
+    upstreams.say("serena", **{**SCRIPT, "tools": [one for one in described if one["name"] != "read_file"]})
+    assert "TOOL_NOT_FOUND" in checked()
+    upstreams.say("serena", **SCRIPT)
+    assert checked() == ""
 
 
 def test_descriptions_are_in_the_language_of_the_reader(door: EndpointClient) -> None:

@@ -127,6 +127,8 @@ def check_all(organization: str, catalogue: Catalogue) -> int:
             plan(one.commands, permissions, Saving(one.name, one.parameters))
             problem = ""
         except McpistError as error:
+            if error.retryable:  # a server that is down tonight breaks nothing: the next night checks again
+                continue
             line = f" (step {error.details['id']})" if "id" in error.details else ""
             problem = f"{error.code}: {error.text().message}{line}"
         records.mark_checked(organization, one, problem)
