@@ -76,7 +76,8 @@ class Skill:
 def list_skills(permissions: Permissions) -> Iterator[Skill]:
     """Yield the skills that a caller may read; those of services, which need no store, first."""
     names = {module.name for module in permissions.modules()}
-    yield from (skill for skill in deployed() if names.issuperset(skill.modules))
+    found = [skill for skill in deployed() if names.issuperset(skill.modules)]
+    yield from found
     yield from _own(permissions, names)
     if records.MODULE in names:
         yield from _of_saved_batches(permissions)
