@@ -16,6 +16,7 @@ from collections import Counter
 from typing import Any
 from uuid import uuid4
 
+MAX_LAST_SECONDS = 30.0  # for the responses on their way when the time is over
 HEADERS = (
     "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
     "mcp-protocol-version: 2025-11-25\r\nconnection: close\r\n"
@@ -33,11 +34,15 @@ def delivery(secret: str) -> tuple[bytes, dict[str, str]]:
 
 
 async def main() -> None:
-    """Send the requests of the job, and count the statuses of the responses."""
+    """Send the requests of the job, and count the statuses of the responses; who sends again waits for its last one."""
     job = json.loads(sys.stdin.readline())
     outcomes = Counter[str]()
-    tasks = [asyncio.create_task(_keep_sending(job, request, outcomes)) for request in job["requests"]]
+    over = asyncio.Event()
+    tasks = [asyncio.create_task(_keep_sending(job, request, outcomes, over)) for request in job["requests"]]
     _, late = await asyncio.wait(tasks, timeout=job["seconds"])
+    over.set()
+    if late and "pause" in job:
+        _, late = await asyncio.wait(late, timeout=MAX_LAST_SECONDS)
     for task in late:
         task.cancel()
     if late and "pause" not in job:
@@ -45,10 +50,12 @@ async def main() -> None:
     print(json.dumps(outcomes))
 
 
-async def _keep_sending(job: dict[str, Any], request: dict[str, Any], outcomes: Counter[str]) -> None:
-    """Send a request once, or again and again."""
+async def _keep_sending(
+    job: dict[str, Any], request: dict[str, Any], outcomes: Counter[str], over: asyncio.Event
+) -> None:
+    """Send a request once, or again and again until the time is over."""
     outcomes[await _send(job["host"], job["port"], request)] += 1
-    while "pause" in job:
+    while "pause" in job and not over.is_set():
         await asyncio.sleep(job["pause"])
         outcomes[await _send(job["host"], job["port"], request)] += 1
 

@@ -38,8 +38,10 @@ def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_th
     every_line = {(step, message) for step in (0, 1) for message in ("request", "response")}
     logs = Polling(0.02, 0.5).wait(written(), lambda logs: of_steps(logs) >= every_line, written, seconds=10)
     endpoint, runner, broker = (logs[f"{door}Function"] for door in ("McpEndpoint", "StepRunner", "TokenBroker"))
-    (correlation,) = {line["correlation_id"] for line in (*runner, *broker)}
-    assert of_steps(logs) == every_line
+    # A machine that is busy may still do for a test before this one what it asked for in the background.
+    (correlation,) = {line["correlation_id"] for line in runner} & {line.get("request") for line in endpoint}
+    runner, broker = ([line for line in lines if line["correlation_id"] == correlation] for lines in (runner, broker))
+    assert of_steps({"StepRunnerFunction": runner}) == every_line
     assert {line["operation"] for line in broker if "operation" in line} == {"warrant", "resolve"}
     found = [line for line in endpoint if line.get("correlation_id") == correlation]  # libraries' lines have none
     assert [line["message"] for line in found if "message" in line] == ["request", "response"]
