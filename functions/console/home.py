@@ -10,6 +10,7 @@ from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.batch.ledger.ledger import list_recent
+from mcpist.batch.saved import records
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
 from mcpist.people import client_logins, directory, invitations, questions
@@ -37,6 +38,7 @@ def show(visit: Visit) -> HttpResponse:
         tools=sum(len(visit.permissions.tools(module)) for module in modules),
         asked=directory.known(caller.subject).waiting,
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
+        broken_saved=_broken_saved(visit),
         connected=connected,
         first_steps=first_steps(visit, services, connected, week, has_batches=bool(batches)),
         services=services,
@@ -47,6 +49,14 @@ def show(visit: Visit) -> HttpResponse:
         spent=spent_today(caller.organization, visit.now) if visit.is_administrator else [],
         approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},
     )
+
+
+def _broken_saved(visit: Visit) -> list[records.SavedBatch]:
+    """Return the person's own saved batches whose last check failed."""
+    if records.MODULE not in visit.permissions.catalogue.names:
+        return []
+    known = records.read(visit.caller.organization).of(visit.caller)
+    return [one for one in known if one.problem and one.owner == visit.caller.user]
 
 
 def show_adoption(visit: Visit) -> HttpResponse:

@@ -59,13 +59,17 @@ def details(visit: Visit, tool: Tool) -> Mapping[str, Any]:
     """Return the values of a saved batch's panel, besides those of any tool."""
     if not isinstance(tool, SavedTool):
         return {"saved": None}
-    saved = tool.saved
+    saved, graph = tool.saved, _graph(visit, tool.saved)
+    if saved.problem and saved.owner == visit.caller.user and graph["broken"] is None:
+        from mcpist_services.saved import saving
+
+        saving.note_check(visit.caller.organization, saved, "")  # it is mended: no line on the first page until night
     return {
         "saved": saved,
         "editable": saved.is_editable_by(visit.caller),
         "commands": "\n".join(json.dumps(line, ensure_ascii=False) for line in saved.commands),
         "parameters_text": json_text(saved.parameters),
-        **_graph(visit, saved),
+        **graph,
     }
 
 

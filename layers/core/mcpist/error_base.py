@@ -106,6 +106,12 @@ def concrete_errors(root: type[McpistError] = McpistError) -> Iterator[type[Mcpi
         yield from concrete_errors(child)
 
 
+def problem_text(error: McpistError) -> str:
+    """Return the code and the message of an error, with the step of a batch that has it."""
+    step = f" (step {error.details['id']})" if "id" in error.details else ""
+    return f"{error.code}: {error.text().message}{step}"
+
+
 def to_message(error: McpistError) -> dict[str, Any]:
     """Return an error as one of our functions sends it to another."""
     return {"type": type(error).__name__, "details": error.details}

@@ -145,6 +145,7 @@ from mcpist.error_base import Locale as Locale
 from mcpist.error_base import McpistError as McpistError
 from mcpist.error_base import concrete_errors as concrete_errors
 from mcpist.error_base import from_message as from_message
+from mcpist.error_base import problem_text as problem_text
 from mcpist.error_base import to_message as to_message
 
 

@@ -9,7 +9,7 @@ from mcpist.automations.records import Automation, Run, RunState
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller, Proof, Role
-from mcpist.errors import McpistError, from_message
+from mcpist.errors import from_message, problem_text
 from mcpist.events import own
 from mcpist.running import notification
 from mcpist.settings import settings
@@ -82,8 +82,3 @@ def first_problem(head: Header) -> str:
             problem = problem_text(from_message(entry.error)) if entry.error else head.outcome[step]
             return f"{head.ids[step]}: {problem}"
     return "cancelled"
-
-
-def problem_text(error: McpistError) -> str:
-    """Return the code and the message of an error."""
-    return f"{error.code}: {error.text().message}"

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from mcpist.automations import records
-from mcpist.automations.ending import end_run, first_problem, notify, problem_text, release, tell
+from mcpist.automations.ending import end_run, first_problem, notify, release, tell
 from mcpist.automations.occasions import (
     conditions_hold,
     is_moment,
@@ -25,7 +25,7 @@ from mcpist.automations.occasions import (
 from mcpist.automations.records import Automation, DueEntry, Run
 from mcpist.automations.starting import Stopped, start_batch, take_place
 from mcpist.batch.ledger import ledger
-from mcpist.errors import BatchNotFound, McpistError, TransientError
+from mcpist.errors import BatchNotFound, McpistError, TransientError, problem_text
 from mcpist.events import store
 from mcpist.events.event import Event
 from mcpist.telemetry import invocation

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mcpist.automations import records
-from mcpist.automations.ending import problem_text
 from mcpist.automations.records import Automation, AutomationState, Run
 from mcpist.aws.attributes import json_bytes
 from mcpist.batch.execution.found_steps import Saving
@@ -20,7 +19,7 @@ from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.batch.saved.expansion import SavedTool, call_line
 from mcpist.batch.saved.records import MODULE
 from mcpist.caller import Caller, ClientInfo, Proof
-from mcpist.errors import AlreadyResumed, AuthenticationError, AuthorizationError, InvalidRequest
+from mcpist.errors import AlreadyResumed, AuthenticationError, AuthorizationError, InvalidRequest, problem_text
 from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running.confirmation import Confirmed

@@ -1,4 +1,4 @@
-"""Our own events: a file that was stored, a batch that has finished, an automation that has failed.
+"""Our own events: a file that was stored, a batch that ended, an automation that failed, a saved batch that broke.
 
 They are published only where somebody asked for them, and never fail the work that they tell of.
 """
@@ -39,7 +39,23 @@ def automation_failed(organization: str, user: str, automation: str, run: Mappin
     _publish(organization, user, "automations.failed", f"{automation} {run['run']}", data, depth)
 
 
-def _publish(organization: str, user: str, type_: str, delivery: str, data: Mapping[str, Any], depth: int = 0) -> None:
+def saved_batch_checked(organization: str, owner: str, name: str, former: str, problem: str) -> None:
+    """Tell the owner of a saved batch that it broke by a `problem`, or works again; `former` names its last check."""
+    data = {"name": name, "state": "broken" if problem else "working", "problem": problem}
+    _publish(organization, owner, "saved.checked", f"{name} {former}", data, caused=False)
+
+
+def _publish(
+    organization: str,
+    user: str,
+    type_: str,
+    delivery: str,
+    data: Mapping[str, Any],
+    depth: int = 0,
+    *,
+    caused: bool = True,
+) -> None:
+    """Publish an event of a person; automations of this person run on what it `caused` only if they ask for that."""
     event = Event(
         id=event_id(f"{user} {type_}", delivery),
         organization=organization,
@@ -47,7 +63,7 @@ def _publish(organization: str, user: str, type_: str, delivery: str, data: Mapp
         type=type_,
         occurred_at=int(wall_clock()),
         data=dict(data),
-        actor=user,
+        actor=user if caused else None,
         depth=depth,
     )
     from mcpist.events.publish import publish_own  # a page of the console tells of few files

@@ -1,4 +1,4 @@
-"""Our own events: files, batches and automations."""
+"""Our own events: files, batches, automations and saved batches."""
 
 from mcpist.events.event_type import Argument, event_type
 
@@ -26,5 +26,16 @@ TYPES = (
         tool="",
         arguments={"automation": Argument("automation", "Only of this name")},
         payload="automation run state problem batch",
+    ),
+    event_type(
+        "saved",
+        "checked",
+        "A saved batch of yours no longer passes its nightly check, or works again.",
+        tool="list",
+        arguments={
+            "name": Argument("name", "Only of this name"),
+            "state": Argument("state", "Only those that are broken, or working again"),
+        },
+        payload="name state problem",
     ),
 )

@@ -27,7 +27,9 @@ from mcpist.errors import (
     PayloadTooLarge,
     UnknownStep,
     VersionChanged,
+    problem_text,
 )
+from mcpist.events import own
 from mcpist.people import directory
 from mcpist.suggestions import nearest
 from mcpist.tools.access.effects import permissions_of
@@ -91,6 +93,8 @@ def save(tools: OtherTools, deadline: float, request: SaveRequest) -> dict[str, 
     if size > MAX_SAVED_BYTES:
         raise PayloadTooLarge(size_bytes=size, limit_bytes=MAX_SAVED_BYTES)
     records.store(organization, _described(new, planned), old)
+    if old:
+        _tell(organization, old, "")
     return _shown(_read(tools).find(caller, request.name))
 
 
@@ -129,10 +133,22 @@ def check_all(organization: str, catalogue: Catalogue) -> int:
         except McpistError as error:
             if error.retryable:  # a server that is down tonight breaks nothing: the next night checks again
                 continue
-            line = f" (step {error.details['id']})" if "id" in error.details else ""
-            problem = f"{error.code}: {error.text().message}{line}"
-        records.mark_checked(organization, one, problem)
+            problem = problem_text(error)
+        note_check(organization, one, problem)
     return sum(bool(one.problem) for one in records.read(organization, fresh=True).by_name.values())
+
+
+def note_check(organization: str, one: SavedBatch, problem: str) -> None:
+    """Record the outcome of a check; its owner is told first, so that whoever is interrupted repeats the same event."""
+    _tell(organization, one, problem)
+    records.mark_checked(organization, one, problem)
+
+
+def _tell(organization: str, former: SavedBatch, problem: str) -> None:
+    """Tell the owner of a saved batch that it broke, or works again, since it was as `former` says."""
+    if bool(problem) != bool(former.problem):
+        check = f"{former.version} {former.checked_at}"
+        own.saved_batch_checked(organization, former.owner, former.name, check, problem)
 
 
 def _replaced(caller: Caller, request: SaveRequest) -> SavedBatch | None:
