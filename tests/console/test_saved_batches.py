@@ -7,10 +7,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from mcpist.aws.table import ledger_table
 from mcpist.batch.saved import records
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.saved import saving
 from tests import members
 from tests.console.conftest import Browser
 from tests.console.test_batches import start
@@ -73,6 +76,40 @@ def test_what_is_refused_is_told_on_the_page_and_a_deleted_one_is_gone(saver: Br
     gone = saver.post("/tools?module=saved", [("action", "delete_saved"), ("name", "weekly")])
     assert gone["headers"]["location"].endswith("/tools?module=saved&done=saved_batch_deleted"), gone["body"]
     assert not records.read("acme", fresh=True).by_name
+
+
+def test_the_owners_first_page_leads_to_a_broken_one_until_it_is_mended(saver: Browser, login: FullIssuer) -> None:
+    head, _ = start(login, FIND)
+    save_as(saver, head.batch, "Tags")
+    line = f'<li><a href="{TOOL}"><span><b>Your saved batch weekly no longer works.</b>'
+    assert line not in saver.get("/")["body"]
+
+    def check(*disabled: str) -> str:
+        members.put_organization("acme", name="Acme", disabled=disabled)
+        ledger_table().set("acme#saved", "weekly", {"checked_at": 1})
+        directory.access_cache.clear()
+        saving.check_all("acme", CATALOGUE)
+        return str(saver.get("/")["body"])
+
+    broken = check("rag.list_tags")
+    assert line in broken
+    assert "is switched off in your organization. (step find)" in unescape(broken)
+    saver.language = "ja"
+    assert "保存済みバッチ weekly が実行できなくなりました。" in saver.get("/")["body"]
+    saver.language = "en"
+    assert line not in check()
+    assert line in check("rag.list_tags")
+    members.put_organization("acme", name="Acme")
+    directory.access_cache.clear()
+    assert "It cannot run now." not in saver.get(TOOL)["body"]
+    assert line not in saver.get("/")["body"], "whoever has looked at it need not wait for the night"
+    assert line in check("rag.list_tags")
+    ledger_table().set("acme#saved", "weekly", {"owner": "ada", "roles": ["members"]})
+    assert records.read("acme", fresh=True).by_name["weekly"].problem
+    assert line not in saver.get("/")["body"], "it is its owner who is told"
+    ledger_table().set("acme#saved", "weekly", {"owner": "uma"})
+    assert change(saver, commands='{"id":"docs","module":"rag","tool":"list_docs"}')["statusCode"] == 303
+    assert line not in saver.get("/")["body"]
 
 
 def test_a_destructive_one_asks_first(saver: Browser) -> None:

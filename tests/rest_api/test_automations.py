@@ -389,6 +389,26 @@ def test_a_batch_that_changed_pauses_until_its_person_agrees_again(uma: RestClie
     assert all_runs()[0].state == "running"
 
 
+def test_a_broken_batch_starts_its_persons_other_automation_and_fails_its_own_by_the_same_problem(
+    uma: RestClient,
+) -> None:
+    do(uma, "set", **SET)
+    about = {name: value for name, value in MORE.items() if name != "after"}
+    saved(uma, name="tell", commands=[about], parameters={"about": PARAMETERS["about"]})
+    wish = {"event": "saved.checked", "arguments": {"state": "broken"}, "parameters": {"about": "${event.problem}"}}
+    do(uma, "set", name="watch", batch="tell", **wish)
+    members.put_organization("acme", name="Acme", disabled=("rag.list_tags",))
+    ledger_table().set("acme#saved", "report", {"checked_at": 1})
+    handler({"organization": "acme", "saved_batches": True}, Context(29))
+    (told,) = (one.event for one in store.read("acme", "uma", "saved.checked", now=2e9).events)
+    deliver(told, "watch")
+    (heard,) = all_runs("watch")
+    assert LedgerDriver(heard.batch).step("more").step.params["query"].startswith("TOOL_DISABLED: ")
+    directory.access_cache.clear()
+    fire()
+    assert [(one.state, one.problem) for one in all_runs()] == [("failed", told.data["problem"])]
+
+
 def test_a_run_is_replayed_with_the_same_values_and_previewed_without_any(uma: RestClient) -> None:
     do(uma, "set", **SET)
     seen = do(uma, "preview", name="daily")

@@ -145,6 +145,7 @@ def mark_checked(organization: str, saved: SavedBatch, problem: str) -> None:
     place, values = (_partition(organization), saved.name), {":checked": saved.version}
     # Where that fails a newer version was checked when it was saved.
     holds(ledger_table().set, *place, change, condition="#version = :checked", values=values)
+    _cache.drop(lambda cached, _: cached == organization)
 
 
 def _read(organization: str) -> SavedBatches:
