@@ -115,8 +115,7 @@ def _list_skills(permissions: Permissions) -> Iterator[Listed]:
     from mcpist_services import skills  # tools/list need not wait for it
 
     for skill in skills.list_skills(permissions):
-        name, description = skill.frontmatter["name"], skill.frontmatter["description"]
-        yield Listed(name=name, uri=skill.uri, description=description, mime_type=MARKDOWN)
+        yield Listed(name=skill.name, uri=skill.uri, description=skill.description, mime_type=MARKDOWN)
 
 
 def _read_skill(exchange: McpExchange, uri: str) -> str:
@@ -126,7 +125,9 @@ def _read_skill(exchange: McpExchange, uri: str) -> str:
     text = skills.read(exchange.permissions, uri)
     if reading := skills.tool_reading(uri):
         use = ToolUse(*reading, exchange.request_id)
-        text = admit(exchange.permissions, use).run(exchange.remaining).json["content"]
+        # It may have changed since its review was looked up.
+        if admit(exchange.permissions, use).run(exchange.remaining).json["content"] != text:
+            raise FileNotFound(path=uri)
     return text
 
 

@@ -46,6 +46,7 @@ COMMANDS = {
     "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),
     "upstream": ("infra.cli.upstream:upstream", "Check, approve and import the MCP servers behind this one."),
     "module": ("infra.cli.modules:module", "List, register, switch and remove an organization's modules."),
+    "skill": ("infra.cli.skills:skill", "List, read and approve the skills of an organization."),
     "tool": ("infra.cli.modules:tool", "List, search and switch tools."),
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
     "program": ("infra.cli.programs:program", "Check the command-line programs that are offered as tools."),

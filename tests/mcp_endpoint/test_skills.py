@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from mcpist.bounded_yaml import load_yaml
-from mcpist.caller import Role
+from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory
-from mcpist_services import NAMES
+from mcpist_services import NAMES, skill_records, skills
+from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.documents import front_matter
 from tests import members
 from tests.audit_items import audit_items
@@ -20,6 +21,7 @@ from tests.mcp_endpoint.test_saved_batches import MODULES, SAVE
 from tests.services.rag.bucket import store
 
 GITHUB = "skill://github/SKILL.md"
+ADA = Caller("acme", "ada", Subject("issuer", "ada"), "admin", ())
 REFUNDS = "---\nname: refunds\ndescription: How we refund\nlicense: ours\n---\n# Refunds\nUse [mail](mails/sorry.md).\n"
 
 
@@ -34,8 +36,12 @@ def role(*modules: str, **fields: Any) -> None:
 
 
 def write(documents: dict[str, str]) -> None:
+    """Store documents, with the reviews of the skills among them."""
     for path, text in documents.items():
         store(path, text)
+    DocumentStore.of("acme").index(refresh=True)
+    for skill in skills.of_organization("acme"):
+        skill_records.record(ADA, skill.name, skill.fingerprint)
 
 
 def listed(door: EndpointClient) -> dict[str, Any]:

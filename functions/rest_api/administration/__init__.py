@@ -9,6 +9,7 @@ from rest_api.administration import (
     organization,
     people,
     policies,
+    skills,
 )
 
 ROUTERS = (
@@ -20,4 +21,5 @@ ROUTERS = (
     audit.router,
     modules.router,
     policies.router,
+    skills.router,
 )

@@ -1,7 +1,8 @@
 """Skills: how tools go together, as Agent Skills (https://agentskills.io/specification) that clients read.
 
 skill://github/SKILL.md                    of a service, from its folder, for callers who have its `metadata.modules`
-skill://organization/NAME/SKILL.md         the organization's: its documents under `skills/NAME/`
+skill://organization/NAME/SKILL.md         the organization's: its documents under `skills/NAME/`, as an administrator
+                                           has reviewed them; others only for their author and administrators
 skill://saved-batches/SKILL.md             made of the saved batches that the caller may use
 """
 
@@ -9,29 +10,32 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from mcpist.aws.attributes import json_bytes
 from mcpist.batch.saved import records
 from mcpist.bounded_yaml import YamlError, load_yaml
+from mcpist.caller import Caller
 from mcpist.errors import FileNotFound, StoreUnavailable
 from mcpist.memory import cached
 from mcpist.running.policy import refusal_of_all
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
-from mcpist_services import NAMES
+from mcpist_services import NAMES, skill_records
 from mcpist_services.rag.documents import front_matter
+from mcpist_services.skill_records import FILE, FOLDER
 
 SCHEME = "skill://"
-FILE = "SKILL.md"
 OF_ORGANIZATION = "skill://organization/"
-FOLDER = "skills/"
-"""Of the organization's documents."""
 MAX_SKILL_DESCRIPTION_CHARACTERS = 1_024
-MAX_FILES, MAX_SKILL_BYTES = 512, 16_777_216
+MAX_FILES, MAX_SKILL_BYTES = 512, 1_000_000
 SAVED_DESCRIPTION = "Your organization's saved batches: tools for tasks that it has solved before."
+WAITING_MARK = " (not reviewed yet: only its author and administrators see it)"
 _NAME = re.compile(r"(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*")
+
+type ReviewState = Literal["approved", "changed", "new"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Skill:
     frontmatter: Mapping[str, Any]
     files: Mapping[str, str]
     """The texts of its files, by their paths in the folder."""
+    review: ReviewState = "approved"
 
     @property
     def uri(self) -> str:
@@ -50,9 +55,24 @@ class Skill:
         return f"{SCHEME}{self.path}/{FILE}"
 
     @property
+    def name(self) -> str:
+        """The last part of its folder."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of all its files, which a review is valid for."""
+        return hashlib.sha256(json_bytes(dict(self.files))).hexdigest()
+
+    @property
     def line(self) -> str:
         """Its line in the answer of a search."""
-        return f"{self.uri}: {self.frontmatter['description']}"
+        return f"{self.uri}: {self.description}"
+
+    @property
+    def description(self) -> str:
+        """Its description, with a mark where it waits for an administrator's review."""
+        return f"{self.frontmatter['description']}{'' if self.review == 'approved' else WAITING_MARK}"
 
     @property
     def modules(self) -> list[str]:
@@ -70,7 +90,8 @@ class Skill:
             }
             for name, text in sorted(self.files.items())
         ]
-        return {"uri": self.uri, "frontmatter": self.frontmatter, "resources": resources}
+        mark = {} if self.review == "approved" else {"_meta": {"mcpist/review": self.review}}
+        return {"uri": self.uri, "frontmatter": self.frontmatter, "resources": resources, **mark}
 
 
 def list_skills(permissions: Permissions) -> Iterator[Skill]:
@@ -154,9 +175,15 @@ def deployed() -> tuple[Skill, ...]:
 def _own(permissions: Permissions, names: set[str]) -> Iterator[Skill]:
     """Yield the organization's own skills that a caller with these modules may read."""
     if "rag" in names and _may_read_documents(permissions):
-        for skill in _of_organization(permissions.caller.organization):
-            if names >= set(skill.modules):
+        for skill in of_organization(permissions.caller.organization):
+            if names >= set(skill.modules) and _may_see(permissions.caller, skill):
                 yield skill
+
+
+def _may_see(caller: Caller, skill: Skill) -> bool:
+    """Whether a skill is reviewed, or a caller is an administrator or the author of what waits."""
+    is_open = skill.review == "approved" or caller.system_role == "admin"
+    return is_open or skill_records.is_author(caller, skill.name, skill.files)
 
 
 def _may_read_documents(permissions: Permissions) -> bool:
@@ -166,7 +193,7 @@ def _may_read_documents(permissions: Permissions) -> bool:
     return permissions.allows(tool) and not refusal_of_all(permissions, rag, tool)
 
 
-def _of_organization(organization: str) -> Iterator[Skill]:
+def of_organization(organization: str) -> Iterator[Skill]:
     """Yield the skills among an organization's documents, without folders whose SKILL.md has no valid front matter."""
     from mcpist_services.rag.document_store import DocumentStore  # few requests wait for it
 
@@ -180,7 +207,9 @@ def _of_organization(organization: str) -> Iterator[Skill]:
         if FILE in paths and len(paths) <= MAX_FILES:
             skill = _skill("organization/", {name: index.text(path) for name, path in paths.items()})
             if skill and skill.path == f"organization/{folder}":
-                yield skill
+                reviewed = skill_records.reviewed_hash(organization, folder)
+                changed: ReviewState = "changed" if reviewed else "new"
+                yield replace(skill, review="approved" if reviewed == skill.fingerprint else changed)
 
 
 def _of_saved_batches(permissions: Permissions) -> Iterator[Skill]:

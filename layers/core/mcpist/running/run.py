@@ -33,6 +33,7 @@ from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
 from mcpist.tools.access.permissions import acting_caller
 from mcpist.tools.declare.call import (
+    AuthoredLookup,
     Call,
     Calls,
     Lookup,
@@ -309,6 +310,8 @@ class ToolRun:
         arguments = dict(lookup.arguments)
         if isinstance(lookup, TimedLookup):
             arguments["deadline"] = min(self.deadline, time.monotonic() + self.options.timeout)
+        elif isinstance(lookup, AuthoredLookup):
+            arguments["caller"] = self.caller
         found = lookup.function(store, **arguments)
         if isinstance(found, Measured):
             self.row["measures"] = found.measures or None

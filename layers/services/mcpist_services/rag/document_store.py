@@ -19,12 +19,14 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
+from mcpist.caller import Caller
 from mcpist.errors import FileNotFound, InvalidRequest, StoreUnavailable
 from mcpist.memory import on_forget
 from mcpist.suggestions import nearest
 from mcpist.tools.declare.call import PartialList
 from mcpist.tools.declare.paging import MAX_ITEMS
-from mcpist_services.rag.documents import SUFFIXES, MarkdownDocument, folded, read
+from mcpist_services import skill_records
+from mcpist_services.rag.documents import SUFFIXES, MarkdownDocument, folded, plain, read
 from mcpist_services.rag.folder import BucketFolder, map_concurrently
 from mcpist_services.rag.index import DocumentIndex
 
@@ -114,7 +116,7 @@ class DocumentStore:
 
     # -- changes --------------------------------------------------------------------------------------
 
-    def write(self, path: str, text: str, replaces: str | None) -> Row:
+    def write(self, path: str, text: str, replaces: str | None, caller: Caller | None = None) -> Row:
         """Store a new document, or replace this version of it.
 
         The operation is idempotent: the same content is not stored again.
@@ -125,9 +127,11 @@ class DocumentStore:
             state = "replaced" if expected else "created"
             if etag is None:
                 etag, state = self._existing_etag(path, content, expected), "unchanged"
+        if caller:
+            skill_records.note_change(caller, path, plain(text))
         return {"path": path, "title": read(path, content).title, "version": _version(etag), "state": state}
 
-    def remove(self, path: str, version: str | None) -> Row:
+    def remove(self, path: str, version: str | None, caller: Caller | None = None) -> Row:
         """Remove a document; an administrator can restore its versions of the last 30 days from the bucket."""
         name, expected = _DOCUMENTS + path, _etag(version)
         with self._invalidating():
@@ -136,6 +140,8 @@ class DocumentStore:
                 raise _not_found(path, self.index(refresh=True))
             if (expected and etag != expected) or not self._folder.delete(name, etag):
                 raise InvalidRequest(field="version", problem=_CHANGED)
+        if caller:
+            skill_records.note_change(caller, path, None)
         return {"path": path, "state": "deleted"}
 
     def _existing_etag(self, path: str, content: bytes, expected: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import Day
-from mcpist.tools.declare.call import Lookup
+from mcpist.tools.declare.call import AuthoredLookup, Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, compares, undone_by
@@ -122,7 +122,9 @@ def put_doc(
     It does not overwrite what somebody else wrote in between. Other fields of the front matter stay as they are.
     """
     text = compose_text(content, title, tags, date)
-    return Lookup(DocumentStore.write, path=checked_path(path, new=replaces is None), text=text, replaces=replaces)
+    return AuthoredLookup(
+        DocumentStore.write, path=checked_path(path, new=replaces is None), text=text, replaces=replaces
+    )
 
 
 @rag.destroys(
@@ -130,7 +132,7 @@ def put_doc(
 )
 def delete_doc(path: Path, version: DeletedVersion | None = None) -> Lookup:
     """Delete a document. An administrator of the bucket can restore it for 30 days."""
-    return Lookup(DocumentStore.remove, path=path, version=version)
+    return AuthoredLookup(DocumentStore.remove, path=path, version=version)
 
 
 rag.addresses("rag://docs/{+path}", get_doc, "document", "A document as Markdown.", listed_by=list_docs)

@@ -170,18 +170,18 @@ def _is_string_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def lines_of(text: str) -> list[TextLine]:
+def lines_of(text: str, limit: int = MAX_TEXT_LINES) -> list[TextLine]:
     """Return the lines of a pinned text as people read them."""
     lines = _readable(text)
-    rest = [TextLine("skipped", str(len(lines) - MAX_TEXT_LINES))] if len(lines) > MAX_TEXT_LINES else []
-    return [*(TextLine("same", line) for line in lines[:MAX_TEXT_LINES]), *rest]
+    rest = [TextLine("skipped", str(len(lines) - limit))] if len(lines) > limit else []
+    return [*(TextLine("same", line) for line in lines[:limit]), *rest]
 
 
-def changes(before: str, after: str) -> list[TextLine]:
+def changes(before: str, after: str, limit: int = MAX_TEXT_LINES) -> list[TextLine]:
     """Return the lines that differ between two pinned texts, with some lines around them."""
     from difflib import SequenceMatcher  # which only people's reviews need
 
-    old, new = _readable(before)[:MAX_TEXT_LINES], _readable(after)[:MAX_TEXT_LINES]
+    old, new = _readable(before)[:limit], _readable(after)[:limit]
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     found: list[TextLine] = []
     end = 0

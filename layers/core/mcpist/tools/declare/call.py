@@ -116,6 +116,12 @@ class TimedLookup(Lookup):
     __slots__ = ()
 
 
+class AuthoredLookup(Lookup):
+    """A Lookup that changes its store: its function also gets `caller`, the author of the change."""
+
+    __slots__ = ()
+
+
 class OtherTools(Protocol):
     """The other tools of a caller that read."""
 
