@@ -29,6 +29,7 @@ from mcpist.people.company import Group
 from mcpist.people.issuers import DOMAINS_KEY, Issuer
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
+from mcpist_services.skills import Skill
 from rest_api import page
 from tests import members
 from tests.console.conftest import messages as messages
@@ -41,6 +42,7 @@ from tests.mocked_aws import MotoStores
 from tests.rest_api.rest_client import Answer, RestClient
 from tests.rest_api.test_batches import TAGS
 from tests.services.described.library import library
+from tests.services.rag.bucket import store
 from tests.upstreams.configured import reset_upstreams
 from token_broker.grants import grants
 from token_broker.grants.grants import GrantedAccount, Tokens
@@ -113,6 +115,8 @@ KINDS_BY_OPERATION = {
     ("delete_module_app", "name"): "module",
     ("approve_module_tools", "name"): "module",
     ("register_module", "name"): "module",
+    ("get_skill", "name"): "skill",
+    ("approve_skill", "name"): "skill",
     ("create_role", "name"): "role",
 }
 NO_OBJECTS = {
@@ -155,7 +159,7 @@ NO_OBJECTS = {
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("text", "labels", "time_zone", "minutes", "remembers"),  # of policies: names in them are checked when saved
     *("domain", "client_id", "client_secret"),  # of a login, which a domain's own file lets an organization set
-    *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
+    *("operations", "server", "url", "version", "fingerprint", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.
 PRIVATE = ("batch", "change", "batch_question", "confirmation", "file", "question", "row", "invitation", "source")
@@ -169,8 +173,10 @@ WITHOUT_EFFECT = {
     ("replace_service_credentials", "user"),  # a person has no credentials of a program
     ("set_login", "domain"),  # the domain and its issuer are asked first, for any domain alike
 }
+SKILL = "---\nname: {0}\ndescription: Of {0}\n---\n"
 # What a request needs besides the object, so that one with the caller's own object succeeds.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "approve_skill": {"fingerprint": Skill("", {}, {"SKILL.md": SKILL.format(OWN)}).fingerprint},
     "change_group": {"roles": []},
     "change_organization": {"name": "New"},
     "change_role": {"deny": ["rag.put_doc"]},
@@ -365,6 +371,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
     _succeeds(administrator.post("/v1/invitations", {"user": f"guest_{mark}", "name": f"Name {mark}", "roles": [role]}))
     members.put_role(organization, has(modules=(*NAMES, module)))
     forget_entries()
+    store(f"skills/{mark}/SKILL.md", SKILL.format(mark), organization)
     batch = _succeeds(person.post("/v1/batches", {"commands": [TAGS]})).json["id"]
     LedgerDriver(batch, organization).finish("tags", raw=[{"tag": f"tag_{mark}", "count": 2}])
     drop = {"id": "drop", "module": "rag", "tool": "delete_doc", "params": {"path": f"{mark}.md"}}
@@ -416,6 +423,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "row": row["id"],
         "source": source.id,
         "service": "github",
+        "skill": mark,
     }
 
 
