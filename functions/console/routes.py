@@ -7,7 +7,7 @@ from dataclasses import replace
 from console import approvals, automations, changes, connections, files, home, logs, modules, profile, rendering, search
 from console.batches import pages as batches
 from console.cookies import BrowserSession, read, set_cookie
-from console.organization import company, policies, roles, users
+from console.organization import company, policies, roles, skills, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
@@ -85,6 +85,8 @@ PAGES: dict[str, Page] = {
     "POST /directory": for_administrators(company.submit),
     "GET /policies": for_administrators(policies.show),
     "POST /policies": for_administrators(policies.submit),
+    "GET /skills": for_administrators(skills.show),
+    "POST /skills": for_administrators(skills.submit),
 }
 
 

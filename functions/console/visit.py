@@ -46,6 +46,7 @@ NAVIGATION = (
     NavigationEntry("connections", "/connect"),
     NavigationEntry("profile", "/profile"),
     NavigationEntry("modules", "/modules", administrators=True),
+    NavigationEntry("skills", "/skills", administrators=True),
     NavigationEntry("logs", "/logs", administrators=True),
     NavigationEntry("users", "/users", administrators=True),
     NavigationEntry("roles", "/roles", administrators=True),

@@ -13,7 +13,7 @@ SKILL_PATH, SKILL = "/v1/skills/{}", Argument(metavar="SKILL", help="The skill's
 
 @dataclass(frozen=True, slots=True)
 class SeenSkill:
-    """What is approved."""
+    """The body of an approval."""
 
     fingerprint: Annotated[str, Option(metavar="SHA256", help="The one that was shown with the text that you read.")]
 

@@ -88,6 +88,7 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "register": [("/modules", {"kind": "server", "name": "shop", "url": "https://shop.example.com/mcp"})],
     "add": [("/modules", {"ready": "gmail"})],
     "approve": [("/modules", {"id": "shop", "tools": f"{'0' * 64} find"})],
+    "approve_skill": [("/skills", {"id": "refunds", "fingerprint": "0" * 64})],
     "set_app": [("/modules", {"id": "shop", "client_id": "ours"})],
     "remove_app": [("/modules", {"id": "shop"})],
     "notify": [("/approvals", {"url": "https://hooks.example.com/t0ken"})],

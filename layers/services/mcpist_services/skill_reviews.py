@@ -48,7 +48,7 @@ def compare(organization: str, skill: Skill) -> list[TextLine]:
 
 
 def warnings(skill: Skill) -> list[str]:
-    """Return what a person should check before approving a skill."""
+    """Return the points that a person should check before approving a skill."""
     hidden = sorted({letter for text in (*skill.files, *skill.files.values()) for letter in hidden_characters(text)})
     return [f"hidden characters: {', '.join(f'U+{ord(letter):04X}' for letter in hidden)}"] if hidden else []
 
