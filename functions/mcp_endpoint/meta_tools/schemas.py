@@ -54,7 +54,7 @@ def describe_modules(
 
 
 def _with_own_skills(permissions: Permissions, answers: list[dict[str, Any]], task: str) -> list[dict[str, Any]]:
-    """Return the modules with the organization's own skills; `rag` has those that fit the task alone."""
+    """Return the modules, each with the organization's own skills that fit the task."""
     from mcpist_services.skills import own_skills_for
 
     by_name = {answer["module"]: answer for answer in answers}

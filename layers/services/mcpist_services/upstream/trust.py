@@ -178,12 +178,20 @@ def lines_of(text: str, limit: int = MAX_TEXT_LINES) -> list[TextLine]:
 
 
 def changes(before: str, after: str, limit: int = MAX_TEXT_LINES) -> list[TextLine]:
-    """Return the lines that differ between two pinned texts, with some lines around them."""
+    """Return the lines that differ between two pinned texts, with some lines around them; those after `limit` are cut.
+
+    The limit counts from the first line that differs, so that a long text in front of a change does not hide it.
+    """
     from difflib import SequenceMatcher  # which only people's reviews need
 
-    old, new = _readable(before)[:limit], _readable(after)[:limit]
+    old, new = _readable(before), _readable(after)
+    pairs = enumerate(zip(old, new, strict=False))
+    equal = next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
+    begin = max(0, equal - CONTEXT_LINES)
+    cut = max(0, len(old) - begin - limit, len(new) - begin - limit)
+    old, new = old[begin : begin + limit], new[begin : begin + limit]
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    found: list[TextLine] = []
+    found = _skipped(begin)
     end = 0
     for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
         found += _skipped(group[0][1] - end)
@@ -192,7 +200,7 @@ def changes(before: str, after: str, limit: int = MAX_TEXT_LINES) -> list[TextLi
             found += (TextLine("same" if same else "removed", line) for line in old[old_start:old_end])
             found += (TextLine("added", line) for line in new[new_start:new_end] if not same)
         end = group[-1][2]
-    return [*found, *_skipped(len(old) - end)]
+    return [*found, *_skipped(len(old) - end + cut)]
 
 
 def _skipped(count: int) -> list[TextLine]:
