@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,6 +43,13 @@ def test_boxes_and_areas_keep_what_was_typed_where_a_change_came_between(ada: Br
     changed = [("modules", "notion"), ("allow", "notion.create_*"), ("reviewed", "0")]
     answer = ada.post("/roles?id=members", [*form, *changed])
     assert answer["statusCode"] == 412
+    note = re.search(r'<div class="note bad".*?</div>', answer["body"])
+    assert note
+    assert "<b>This was changed while you were editing, so yours was not saved.</b>" in note[0]
+    assert 'href="/roles?id=members" target="_blank"' in note[0], "what is there now can be read beside the form"
+    assert "version" not in note[0], "the language of programs is for programs"
+    japanese = replace(ada, language="ja").post("/roles?id=members", [*form, *changed])["body"]
+    assert "<b>編集している間に内容が変更されたため、保存していません。</b>" in japanese
     assert 'name="modules" value="notion" checked' in answer["body"]
     assert 'name="modules" value="github" checked' not in answer["body"]
     assert ">notion.create_*</textarea>" in answer["body"]

@@ -1,5 +1,6 @@
 """Saved batches in the console: saved from a batch that ran, changed, run with a form, and deleted."""
 
+import json
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -63,6 +64,21 @@ def test_a_batch_that_ran_becomes_a_tool_that_a_form_runs(saver: Browser, login:
     assert LedgerDriver(batch).step("docs").step.params == {"limit": 3}
     wrong = unescape(saver.post(TOOL, [("action", "try"), ("tool", "saved.weekly"), ("arg.count", "many")])["body"])
     assert "Write a number." in wrong
+
+
+def test_who_was_slower_keeps_what_was_typed_and_may_save_it_after_all(saver: Browser, login: FullIssuer) -> None:
+    head, _ = start(login, FIND)
+    save_as(saver, head.batch, "Tags")
+    typed = {"commands": json.dumps(FIND), "parameters": "{}"}
+    assert change(saver, **typed, description="First")["statusCode"] == 303
+    slower = change(saver, **typed, description="Second")
+    assert slower["statusCode"] == 412
+    page = unescape(slower["body"])
+    assert "yours was not saved" in page
+    assert 'value="Second"' in page
+    assert 'name="replaces" value="2"' in page
+    assert change(saver, **typed, description="Second", replaces="2")["statusCode"] == 303
+    assert records.read("acme", fresh=True).by_name["weekly"].description == "Second"
 
 
 def test_what_is_refused_is_told_on_the_page_and_a_deleted_one_is_gone(saver: Browser, login: FullIssuer) -> None:
