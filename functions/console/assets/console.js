@@ -43,7 +43,7 @@
     stops[stops.indexOf(document.activeElement) + step]?.focus();
     event.preventDefault();
   });
-  // On a phone the navigation is one line that is wider than the page.
+  // A low window does not show the whole navigation.
   document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   document.addEventListener("htmx:after:swap", () => showCopyButtons(document));
   showCopyButtons(document);
