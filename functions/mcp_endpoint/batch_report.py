@@ -19,6 +19,7 @@ from mcp_endpoint.blocks import (
 from mcpist.batch.execution import opening
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.timeline import describe_end
 from mcpist.caller import AnswerFormat
 from mcpist.errors import Locale, from_message
 from mcpist.files.answers import content_of, describe_file
@@ -74,7 +75,9 @@ def count_settled(head: Header) -> str:
 
 
 def describe_state(head: Header) -> str:
-    """Return the state of a batch in a word or two."""
+    """Return the state of a batch in a few words."""
+    if head.state == "done":
+        return describe_end(head.outcome.values())
     return "being cancelled" if head.state == "cancelling" else head.state
 
 

@@ -7,6 +7,7 @@ from typer import Argument, Option
 from infra.cli.document import CommandResult, in_words
 from infra.cli.rest_client import Access, part
 from infra.cli.table import render_table
+from mcpist.batch.timeline import describe_end
 
 
 def list_batches(
@@ -33,12 +34,13 @@ def cancel(access: Access, batch_id: Annotated[str, Argument(metavar="BATCH_ID")
 
 def _row(batch: dict[str, Any], *, named: bool) -> tuple[str, ...]:
     """Return a batch's line; what did not succeed is counted in its last column."""
+    state = describe_end(batch["outcomes"]) if batch["state"] == "done" else batch["state"]
     others = ", ".join(f"{count} {status}" for status, count in batch["outcomes"].items() if status != "succeeded")
     started = batch["startedAt"].partition(".")[0].replace("T", " ")
     return (
         batch["id"],
         *((batch["user"],) if named else ()),
-        *map(in_words, (batch["state"], _steps(batch))),
+        *map(in_words, (state, _steps(batch))),
         started,
         others,
     )

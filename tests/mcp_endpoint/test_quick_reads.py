@@ -63,7 +63,7 @@ def test_reads_in_a_row_have_their_rows_their_metrics_and_results_and_need_no_ma
     _, (summary, failed, last) = door.call("batch", commands=commands)
     assert not MACHINE & set(aws)
     assert {name: aws.count(name) for name in ("PutItem", "BatchWriteItem")} == OF_SIX
-    assert "done, 6 of 6 steps" in summary
+    assert "done with errors, 6 of 6 steps: " in summary
     assert (failed.partition("\n")[0], last.partition("\n")[0]) == ("s4: failed", "s5: succeeded")
     head = head_of(summary)
     assert [head.ids[step] for step in sorted(head.seq, key=head.seq.__getitem__)] == [f"s{n}" for n in range(6)]

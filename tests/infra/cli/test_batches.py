@@ -14,6 +14,7 @@ from mcpist.people import directory
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.infra.cli.conftest import Mcpist
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
 STEPS = [{"id": name, "module": "rag", "tool": "list_tags"} for name in ("one", "two")]
 
@@ -39,8 +40,11 @@ def test_a_terminal_shows_what_ran_of_each_batch(login: LocalLogin) -> None:
     assert command.cancel(Access(), batch).drawing == f"batch {batch}: cancelled, 0 of 2 steps"
     _, row = command.list_batches(Access(), limit=1).drawing.splitlines()
     assert row.endswith("2 cancelled")
-    started(login)
+    driver = LedgerDriver(started(login))
     assert command.list_batches(Access(), limit=1).drawing.splitlines()[-1].startswith("more: --cursor ")
+    driver.finish("one", "failed")
+    driver.finish("two", raw=[])
+    assert "done with errors  2 of 2 steps" in command.list_batches(Access(), limit=1).drawing
 
 
 def test_a_cancelled_batch_does_not_say_that_all_its_steps_are_done() -> None:
@@ -48,5 +52,9 @@ def test_a_cancelled_batch_does_not_say_that_all_its_steps_are_done() -> None:
     steps = tuple(StepProgress(id=str(number), tool="rag.x", state=state) for number, state in enumerate(states))
     progress = Progress(batch="b_1", done=True, cancelled=True, started_at=1, now=2, steps=steps)
     assert title(progress) == "batch b_1: cancelled, 1 of 16 steps"
+    failed = progress.model_copy(
+        update={"cancelled": False, "steps": (steps[0], StepProgress(id="x", tool="rag.x", state="failed"))}
+    )
+    assert title(failed) == "batch b_1: done with errors, 2 of 2 steps"
     running = progress.model_copy(update={"done": False})
     assert title(running) == "batch b_1: being cancelled, 1 of 16 steps"

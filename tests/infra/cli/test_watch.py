@@ -93,7 +93,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_the_usual_document(
         "    0.80 s  find: succeeded in 0.70 s",
         "    0.90 s  page: running, 3/12",
         "    1.90 s  page: failed, 12/12 (2 failed) in 1.00 s",
-        f"    1.90 s  batch {BATCH}: done, 2 of 2 steps",
+        f"    1.90 s  batch {BATCH}: done with errors, 2 of 2 steps",
     ]
     (line,) = captured.out.splitlines()
     assert json.loads(line)["metadata"]["texts"] == [f"batch {BATCH}: the end"]
@@ -137,7 +137,7 @@ def test_a_batch_that_waits_for_an_approval_is_not_said_to_go_on(
 def test_a_failed_poll_is_repeated(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     stage.outages = 2
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
-    assert "done, 2 of 2 steps" in capsys.readouterr().err
+    assert "done with errors, 2 of 2 steps" in capsys.readouterr().err
 
 
 def test_a_long_outage_of_the_endpoint_ends_the_watching_and_not_the_batch(

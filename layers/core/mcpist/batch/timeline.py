@@ -1,5 +1,6 @@
 """A batch as people watch it: its progress, and afterwards which step waited for which, on the critical path."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -67,7 +68,7 @@ class Progress(_ProgressModel):
         """The state of the batch, in words."""
         if self.cancelled:
             return "cancelled" if self.done else "being cancelled"
-        return "done" if self.done else "running"
+        return describe_end(step.state for step in self.steps) if self.done else "running"
 
     @property
     def ended_at(self) -> float:
@@ -101,6 +102,11 @@ class TimelineRow:
     def waited(self) -> float | None:
         """The seconds from `opened` to `started`: the overhead of the machine."""
         return None if self.started is None or self.opened is None else max(0.0, self.started - self.opened)
+
+
+def describe_end(outcomes: Iterable[str]) -> str:
+    """Return the state of a batch that is done, in words: whether all went well."""
+    return "done" if {"failed", "unknown"}.isdisjoint(outcomes) else "done with errors"
 
 
 def timeline_rows(progress: Progress) -> list[TimelineRow]:
