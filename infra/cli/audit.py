@@ -1,7 +1,7 @@
 """`mcpist audit`: who did what with which account, the newest rows first, and what programs did."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from typer import Option
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.rest_client import Access, RestSession, part
-from infra.cli.table import render_table
+from infra.cli.table import render_table, table_rows
 from mcpist.audit.rows import COMMAND_LINE_COLUMNS
 from mcpist.visible_text import visible
 
@@ -71,9 +71,11 @@ def show_audit(
     return _export(session, {**query, "format": export}) if export else _page(session, query, limit, cursor)
 
 
-def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
+def _draw(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table; each row's id is whole on a line of its own, so that a narrow terminal breaks none."""
     lines = [[_cell(name, str(row[name])) for name in COMMAND_LINE_COLUMNS] for row in rows]
-    return render_table(COMMAND_LINE_COLUMNS, lines)
+    head, *drawn = table_rows(COMMAND_LINE_COLUMNS, lines)
+    return "\n".join([head, *(f"{line}\n  {row['id']}" for line, row in zip(drawn, rows, strict=True))])
 
 
 def _verify(session: RestSession, head: str) -> CommandResult:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from infra.cli.document import CommandError
 
@@ -57,6 +58,14 @@ class Target:
         return bool(self.stack or self.profile or self.region)
 
 
+class ListingGroup(TyperGroup):
+    """Commands of which `list` runs where none is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words after the group's name."""
+        return super().parse_args(ctx, args or [name for name in ("list",) if name in self.commands])
+
+
 class CommandGroup(typer.Typer):
     """Commands that may take a dataclass such as Target: an option for each of its fields."""
 
@@ -77,7 +86,9 @@ def command_group(text: str = "") -> CommandGroup:
     """Return an empty group of commands."""
     # Without a callback typer makes a group's only command the group itself.
     callback = (lambda: None) if text else None
-    return CommandGroup(help=text or None, callback=callback, add_completion=False, rich_markup_mode=None)
+    return CommandGroup(
+        help=text or None, cls=ListingGroup, callback=callback, add_completion=False, rich_markup_mode=None
+    )
 
 
 def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -55,7 +55,9 @@ def colleague(
 
 
 def test_a_saved_batch_is_called_like_a_tool_and_answers_with_its_step(door: EndpointClient) -> None:
-    assert "best_doc" in saved(door)
+    row = saved(door)
+    assert "best_doc" in row
+    assert re.search(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", row), "a moment is a text, as everywhere"
     failed, texts = door.call("call", module="saved", tool="best_doc", params={"words": "${not.a} reference"})
     batch = texts[0].split()[1].rstrip(":")
     driver = LedgerDriver(batch)

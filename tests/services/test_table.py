@@ -102,6 +102,7 @@ def test_a_service_that_has_accounts_has_a_dialect_and_no_other_has_one(name: st
 
 def test_a_service_outside_the_table_goes_by_its_own_name() -> None:
     assert mcpist_services.title("vault") == "vault"
+    assert [mcpist_services.title(name) for name in ("saved", "automations")] == ["Saved batches", "Automations"]
     assert mcpist_services.provider_title("vault") == "vault"
     assert mcpist_services.provider_name("vault") == "vault"
 

@@ -30,12 +30,14 @@ TITLES = {
 """The written services, with the names that people know them by."""
 
 NAMES = tuple(TITLES)
+_MODULE_TITLES = {"automations": "Automations", "saved": "Saved batches"}
+"""Those of modules that every organization has with tools of its own."""
 
 
 def title(service: str) -> str:
     """Return the name that people know a service by; a service outside the table has no other than its own."""
-    if service in TITLES:
-        return TITLES[service]
+    if known := TITLES.get(service) or _MODULE_TITLES.get(service):
+        return known
     account = _imported_account(service)
     return account.title if account else service
 

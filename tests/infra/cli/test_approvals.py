@@ -30,7 +30,7 @@ def asked(login: LocalLogin, path: str = "old.md") -> str:
 
 
 def test_approvals_are_listed_shown_declined_and_cancelled(mcpist: Mcpist, login: LocalLogin) -> None:
-    assert mcpist("approvals", "list")["approvals"] == []
+    assert mcpist("approvals", "list")["approvals"] == mcpist("approvals")["approvals"] == []
     approval, other = asked(login), asked(login, "other.md")
     assert {one["approvalId"] for one in mcpist("approvals", "list", "--of", "mine")["approvals"]} == {approval, other}
     assert mcpist("approvals", "show", approval)["destructive"][0]["targets"] == {"path": "old.md"}

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from infra.cli import audit as command
-from infra.cli.audit import parse_time
+from infra.cli.audit import AuditRows, parse_time
 from infra.cli.document import CommandError
+from infra.cli.rest_client import Access
 from mcpist.audit import record as audit
 from mcpist.audit.seals import seal_organization
 from mcpist.memory import forget_all
@@ -62,6 +63,14 @@ def test_pages_follow_by_their_cursor(mcpist: Mcpist) -> None:
     second = mcpist("audit", "--limit", "2", "--cursor", first["cursor"])
     assert [len(one["rows"]) for one in (first, second)] == [2, 1]
     assert second["cursor"] == ""
+
+
+def test_a_narrow_terminal_shows_each_id_whole(monkeypatch: pytest.MonkeyPatch, mcpist: Mcpist) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ids = [row["id"] for row in mcpist("audit")["rows"]]
+    drawn = command.show_audit(Access(), AuditRows()).drawing.splitlines()
+    assert [line.strip() for line in drawn if line.strip() in ids] == ids
+    assert max(map(len, drawn)) <= 80
 
 
 def test_an_export_has_the_rows_of_all_pages_under_one_head(mcpist: Mcpist, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ class AuditColumns(TypedDict, total=False):
 
 COLUMNS = tuple(AuditColumns.__annotations__)
 _SEARCHED = ("sk", *COLUMNS[2:])
-COMMAND_LINE_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "id")
+COMMAND_LINE_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome")
 """The columns that `mcpist audit` shows in a table; its JSON and its exports have all."""
 
 

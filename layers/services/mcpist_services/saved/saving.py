@@ -30,6 +30,7 @@ from mcpist.errors import (
     problem_text,
 )
 from mcpist.events import own
+from mcpist.moments import utc_text
 from mcpist.people import directory
 from mcpist.suggestions import nearest
 from mcpist.tools.access.effects import permissions_of
@@ -247,4 +248,5 @@ def _described(new: SavedBatch, planned: Plan) -> SavedBatch:
 
 
 def _shown(one: SavedBatch) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(one).items()}
+    shown = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(one).items()}
+    return {**shown, "saved_at": utc_text(one.saved_at)}
