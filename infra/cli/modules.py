@@ -1,5 +1,6 @@
 """`mcpist module` and `mcpist tool`: what an organization has, registers, and switches off."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,9 @@ Disabled = Annotated[bool | None, Option("--enabled/--disabled", help="Only thos
 module = command_group()
 tool = command_group()
 ON, OFF = {"enabled": True}, {"enabled": False}
+NEXT = (
+    "next: mcpist module approve {name} (what is new), mcpist role set ROLE --modules ...,{name} --allow ...,{name}.*"
+)
 _COLUMNS = ("name", "verdict", "message", "changedBy", "remedy")
 
 
@@ -85,7 +89,8 @@ def register_module(
     body |= {"url": mcp, "transport": "sse" if sse else "http"} if mcp else {}
     body |= {"headers": dict(map(_header, header))} if header else {}
     body |= {"tools": {"includeNames": include}} if include else {}
-    return to_result(access.session().change("POST", "/v1/modules", body, dry_run=dry_run))
+    result = to_result(access.session().change("POST", "/v1/modules", body, dry_run=dry_run))
+    return replace(result, drawing=f"{result.drawing}\n{in_words(NEXT.format(name=name))}") if not dry_run else result
 
 
 @module.command("approve")

@@ -95,10 +95,18 @@ def test_the_first_no_is_the_refusal_of_the_gate(
     assert verdicts(explanation).count("no") == (refused is not None)
 
 
+NO_MODULE = "mcpist role set ROLE --modules ...,shop"
+
+
 @pytest.mark.parametrize(
     ("role", "disabled", "tool", "name", "actor", "remedy"),
     [
-        (Role("r"), (), "shop.get_item", "role", "administrator", "mcpist role set ROLE --modules ...,shop"),
+        (Role("r"), (), "shop.get_item", "role", "administrator", NO_MODULE),
+        (
+            *(Role("r", ("shop",), deny=("*_item*",)), (), "shop.get_key", "role", "administrator"),
+            "mcpist role set ROLE --allow ...,shop.get_key",
+        ),
+        (Role("r", ("shop",), deny=("*",)), (), "shop.get_key", "role", "administrator", NO_MODULE),
         (Role("r", ("shop",)), (), "shop.none", "tool", "you", ""),
         (
             Role("r", ("shop",)),

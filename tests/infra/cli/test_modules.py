@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from infra.cli import modules as command
+from infra.cli.rest_client import Access
 from mcpist.people import directory
 from tests.infra.cli.conftest import Mcpist
 from tests.rest_api.fake_broker import FakeBroker
@@ -61,6 +63,8 @@ def test_a_server_is_registered_approved_and_removed(mcpist: Mcpist, fake: FakeU
     mcpist("module", "register", "notes", "--mcp", url, "--description", "Notes", "--include", "find_note")
     approved = mcpist("module", "approve", "notes", "drop_note")
     assert {tool["name"]: tool["state"] for tool in approved["tools"]}["drop_note"] == "approved"
+    made = command.register_module(Access(), "notes", mcp=url, description="Notes", overwrite=True)
+    assert made.drawing.endswith("mcpist role set ROLE --modules ...,notes --allow ...,notes.*")
     mcpist("module", "remove", "notes")
     assert mcpist("module", "show", "notes", fails=True)["code"] == "MODULE_NOT_FOUND"
     assert "was registered" in mcpist("module", "show", "rag", fails=True)["message"]

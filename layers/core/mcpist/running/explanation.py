@@ -162,7 +162,11 @@ def _permission_steps(permissions: Permissions, module: str, tool: str) -> Itera
         if name != decision.name:
             yield UseDecision(decision.name, "yes")
         actor = _actor(name, refusal)
-        yield UseDecision(name, "no", refusal, actor, _remedy(name, actor, refusal, f"{module}.{tool}"))
+        full = f"{module}.{tool}"
+        # A role that has a module of which it may use nothing lacks the allow, not the module.
+        holds = any(module in one.modules and not matching(full, one.deny) for one in permissions.caller.roles)
+        lacks = "mask" if name == "role" and holds else name
+        yield UseDecision(name, "no", refusal, actor, _remedy(lacks, actor, refusal, full))
 
 
 def _policy_step(verdict: "Verdict", name: str) -> UseDecision:
