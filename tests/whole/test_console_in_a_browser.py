@@ -179,6 +179,7 @@ def check_page(page: Page, language: str) -> None:
         expect(page.get_by_role("navigation").get_by_role("link").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     assert page.evaluate(CURRENT_IS_IN_SIGHT), "the navigation shows where one is"
+    page.keyboard.press("Escape")
 
 
 @EVERY_PAGE
