@@ -49,9 +49,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
         may_go_on = partial(_has_time, context)
         return DOOR.answer(context, lambda: {"result": runs.tick(CATALOGUE, may_go_on)})
     if "saved_batches" in event:
-        from mcpist_services.saved import saving
+        from mcpist_services.saved import checking
 
-        return DOOR.answer(context, lambda: {"result": {"broken": saving.check_all(event["organization"], CATALOGUE)}})
+        organization = event["organization"]
+        return DOOR.answer(context, lambda: {"result": {"broken": checking.check_all(organization, CATALOGUE)}})
     if "requestContext" not in event:
         ended = partial(approvals.expire, event["organization"], event["approvals"])
         return DOOR.answer(context, lambda: {"result": ended()})

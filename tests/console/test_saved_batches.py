@@ -14,7 +14,7 @@ from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.saved import saving
+from mcpist_services.saved import checking
 from tests import members
 from tests.console.conftest import Browser
 from tests.console.test_batches import start
@@ -104,7 +104,7 @@ def test_the_owners_first_page_leads_to_a_broken_one_until_it_is_mended(saver: B
         members.put_organization("acme", name="Acme", disabled=disabled)
         ledger_table().set("acme#saved", "weekly", {"checked_at": 1})
         directory.access_cache.clear()
-        saving.check_all("acme", CATALOGUE)
+        checking.check_all("acme", CATALOGUE)
         return str(saver.get("/")["body"])
 
     broken = check("rag.list_tags")

@@ -15,7 +15,7 @@ from mcpist.people import directory, edits
 from mcpist.tools.search.translation import read_translation
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.saved import module, saving
+from mcpist_services.saved import checking, module, saving
 from tests import members
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -293,24 +293,24 @@ def test_a_batch_that_ran_is_saved_and_a_deleted_one_is_no_tool(door: EndpointCl
 def test_a_check_at_night_says_what_is_broken_since(door: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(door)
     saved(door, name="fine", commands=[{"module": "rag", "tool": "list_tags"}], parameters={})
-    assert saving.check_all("acme", CATALOGUE) == 0
-    monkeypatch.setattr(saving, "CHECKED_SECONDS", -1)
+    assert checking.check_all("acme", CATALOGUE) == 0
+    monkeypatch.setattr(checking, "CHECKED_SECONDS", -1)
     members.put_organization("acme", name="Acme", disabled=("rag.get_doc",))
-    assert saving.check_all("acme", CATALOGUE) == 1
+    assert checking.check_all("acme", CATALOGUE) == 1
     shown = door.call("call", module="saved", tool="list", params={"broken": True})[1][0]
     assert "TOOL_DISABLED" in shown
     assert "(step read)" in shown
     assert "fine" not in shown
     members.put_organization("acme", name="Acme")
-    assert saving.check_all("acme", CATALOGUE) == 0
+    assert checking.check_all("acme", CATALOGUE) == 0
 
 
 def test_a_batch_that_was_saved_in_the_evening_is_checked_in_the_night(door: EndpointClient) -> None:
     saved(door)
     members.put_organization("acme", name="Acme", disabled=("rag.get_doc",))
-    assert saving.check_all("acme", CATALOGUE) == 0
+    assert checking.check_all("acme", CATALOGUE) == 0
     ledger_table().set("acme#saved", SAVE["name"], {"checked_at": int(time.time()) - 5 * 3600})
-    assert saving.check_all("acme", CATALOGUE) == 1
+    assert checking.check_all("acme", CATALOGUE) == 1
 
 
 def test_the_check_at_night_reports_an_upstreams_changed_tool_and_no_server_that_is_down(
@@ -326,7 +326,7 @@ def test_the_check_at_night_reports_an_upstreams_changed_tool_and_no_server_that
         ledger_table().set("acme#saved", "read", {"checked_at": 1})
         ledger_table().delete("upstream#serena", "list#0")
         reset_upstreams()
-        saving.check_all("acme", CATALOGUE)
+        checking.check_all("acme", CATALOGUE)
         return records.read("acme", fresh=True).by_name["read"].problem
 
     upstreams.break_server("serena")

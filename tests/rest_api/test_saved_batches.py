@@ -15,7 +15,7 @@ from mcpist.events.interests import Interest
 from mcpist.people import directory
 from mcpist.polling import Polling
 from mcpist_services import NAMES
-from mcpist_services.saved import saving
+from mcpist_services.saved import checking
 from rest_api.handler import handler
 from tests import members
 from tests.lambda_context import Context
@@ -43,7 +43,7 @@ def test_a_program_saves_a_batch_and_calls_it_as_a_tool(rest: RestClient, monkey
     monkeypatch.setattr(submission, "wait", lambda head, _: finished(head.batch))
     assert call(rest, "saved.top_tags", count=1).json["result"] == [{"tag": "a", "count": 1}]
     assert rest.get("/v1/tools/saved-top-tags").json["inputSchema"]["properties"] == COUNT
-    monkeypatch.setattr(saving, "CHECKED_SECONDS", -1)
+    monkeypatch.setattr(checking, "CHECKED_SECONDS", -1)
     members.put_organization("acme", name="Acme", disabled=("rag.list_tags",))
     checked = handler({"organization": "acme", "saved_batches": True}, Context(29))
     assert checked == {"result": {"broken": 1}}

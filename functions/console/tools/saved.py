@@ -61,9 +61,9 @@ def details(visit: Visit, tool: Tool) -> Mapping[str, Any]:
         return {"saved": None}
     saved, graph = tool.saved, _graph(visit, tool.saved)
     if saved.problem and saved.owner == visit.caller.user and graph["broken"] is None:
-        from mcpist_services.saved import saving
+        from mcpist_services.saved import checking
 
-        saving.note_check(visit.caller.organization, saved, "")  # it is mended: no line on the first page until night
+        checking.note_check(visit.caller.organization, saved, "")  # it is mended: no line on the first page until night
     return {
         "saved": saved,
         "editable": saved.is_editable_by(visit.caller),

@@ -1,6 +1,6 @@
-"""Saving, showing, checking and deleting of saved batches, as the module's tools ask for it.
+"""Saving, showing and deleting of saved batches, as the module's tools ask for it.
 
-They are checked against the catalogue as their caller sees it when they are saved, and as their owner does each night.
+They are checked against the catalogue as their caller sees it when they are saved.
 """
 
 import time
@@ -27,25 +27,18 @@ from mcpist.errors import (
     PayloadTooLarge,
     UnknownStep,
     VersionChanged,
-    problem_text,
 )
-from mcpist.events import own
 from mcpist.moments import utc_text
-from mcpist.people import directory
 from mcpist.suggestions import nearest
-from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.bounded_schema import OverBudget, all_errors, schema_errors
 from mcpist.tools.declare.call import OtherTools
 from mcpist.tools.declare.tool import EFFECTS
-from mcpist.tools.search.catalogue import Catalogue
+from mcpist_services.saved import checking
 
 MAX_SAVED_BATCHES = 200
 """Of an organization."""
 MAX_SAVED_BYTES = 100_000
-MAX_CHECKS = 200
-CHECKED_SECONDS = 2 * 3600
-"""A check of this age is repeated at night; a younger one is of the same night."""
 _TYPES = ("type", "enum", "const", "anyOf", "oneOf")
 
 
@@ -95,7 +88,7 @@ def save(tools: OtherTools, deadline: float, request: SaveRequest) -> dict[str, 
         raise PayloadTooLarge(size_bytes=size, limit_bytes=MAX_SAVED_BYTES)
     records.store(organization, _described(new, planned), old)
     if old:
-        _tell(organization, old, "")
+        checking.tell_owner(organization, old, "")
     return _shown(_read(tools).find(caller, request.name))
 
 
@@ -120,36 +113,6 @@ def delete(tools: OtherTools, deadline: float, name: str) -> dict[str, str]:  # 
         raise AuthorizationError(name=f"{MODULE}.{name}")
     records.delete(caller.organization, found)
     return {"name": name, "state": "deleted"}
-
-
-def check_all(organization: str, catalogue: Catalogue) -> int:
-    """Check the saved batches that were not checked lately, each as its owner, and return how many are broken."""
-    known = records.read(organization, fresh=True).by_name.values()
-    due = [one for one in known if one.checked_at < time.time() - CHECKED_SECONDS][:MAX_CHECKS]
-    for one in due:
-        try:
-            permissions = permissions_of(directory.read(organization), catalogue, one.owner)
-            plan(one.commands, permissions, Saving(one.name, one.parameters))
-            problem = ""
-        except McpistError as error:
-            if error.retryable:  # a server that is down tonight breaks nothing: the next night checks again
-                continue
-            problem = problem_text(error)
-        note_check(organization, one, problem)
-    return sum(bool(one.problem) for one in records.read(organization, fresh=True).by_name.values())
-
-
-def note_check(organization: str, one: SavedBatch, problem: str) -> None:
-    """Record the outcome of a check; its owner is told first, so that whoever is interrupted repeats the same event."""
-    _tell(organization, one, problem)
-    records.mark_checked(organization, one, problem)
-
-
-def _tell(organization: str, former: SavedBatch, problem: str) -> None:
-    """Tell the owner of a saved batch that it broke, or works again, since it was as `former` says."""
-    if bool(problem) != bool(former.problem):
-        check = f"{former.version} {former.checked_at}"
-        own.saved_batch_checked(organization, former.owner, former.name, check, problem)
 
 
 def _replaced(caller: Caller, request: SaveRequest) -> SavedBatch | None:
