@@ -63,7 +63,9 @@ class ListingGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words after the group's name."""
-        return super().parse_args(ctx, args or [name for name in ("list",) if name in self.commands])
+        if not args and not ctx.resilient_parsing and "list" in self.commands:  # a shell that completes names none yet
+            args = ["list"]
+        return super().parse_args(ctx, args)
 
 
 class CommandGroup(typer.Typer):

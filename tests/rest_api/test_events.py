@@ -7,8 +7,11 @@ import time
 import pytest
 
 from infra.source import ROOT
+from mcpist.caller import Role
 from mcpist.events import store
 from mcpist.events.event import Event
+from mcpist_services import NAMES
+from tests import members
 from tests.rest_api.fake_broker import FakeBroker
 from tests.rest_api.rest_client import RestClient
 
@@ -72,6 +75,7 @@ def test_a_source_is_begun_listed_and_ended_by_its_person(rest: RestClient, brok
 
 
 def test_the_guide_begins_sources_as_it_says(rest: RestClient, broker: FakeBroker) -> None:  # noqa: ARG001 - asked
+    members.put_role("acme", Role("members", modules=(*NAMES, "saved"), allow=("saved.list",)))
     page = (ROOT / "docs/events.md").read_text("utf-8")
     bodies = [json.loads(one) for one in re.findall(r"(?s)```json\n(.*?)```", page) if '"id"' not in one]
     begun = [rest.post("/v1/events/sources", body).json["source"] for body in bodies]

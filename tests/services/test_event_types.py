@@ -11,6 +11,7 @@ from mcpist.events.event_type import EventType, HookRequest, Polled, Webhook
 from mcpist.tools.declare.call import Call
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.events import deployed_types
+from mcpist_services.saved.module import saved
 
 TYPES = {one.full_name: one for types in deployed_types().values() for one in types}
 NOW = 1_800_000_000  # 2027-01-15T08:00:00Z
@@ -105,7 +106,8 @@ CALLS = {
 def test_every_type_needs_a_tool_that_reads_and_compares_fields_that_its_payload_has() -> None:
     for name, one in TYPES.items():
         if one.tool:
-            assert CATALOGUE.module(one.module).tools[one.tool].reads, name
+            module = saved if one.module == "saved" else CATALOGUE.module(one.module)
+            assert module.tools[one.tool].reads, name
         for path in one.paths.values():
             schema: Any = one.payload
             for key in path.split("."):
@@ -113,7 +115,7 @@ def test_every_type_needs_a_tool_that_reads_and_compares_fields_that_its_payload
             assert schema["type"] in {"string", "array", "integer", "boolean"}, (name, path)
         assert one.description.endswith("."), name
         assert all(argument["description"] for argument in one.arguments["properties"].values()), name
-        assert (one.source is None) == (one.module in {"files", "batches", "automations"}), name
+        assert (one.source is None) == (one.module in {"files", "batches", "automations", "saved"}), name
 
 
 @pytest.mark.parametrize("name", ROWS)

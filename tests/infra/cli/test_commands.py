@@ -80,9 +80,7 @@ def test_every_command_explains_itself_and_its_options(name: str, capsys: pytest
     assert f"  {name} " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "line", ["", "org", "user create", "role set", "org set --nope", "user set uma --system-role boss"]
-)
+@pytest.mark.parametrize("line", ["", "user create", "role set", "org set --nope", "user set uma --system-role boss"])
 def test_a_line_that_is_no_command_is_refused_with_its_usage(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(line.split()) == CALLER
     error = json.loads(capsys.readouterr().out)["error"]
