@@ -89,7 +89,7 @@ class Deployment:
 
 
 @pytest.fixture
-def deployment(
+def guide(
     door: Broker, authorization_server: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Deployment]:
     monkeypatch.setenv("PUBLIC_URL", HOME)
@@ -143,47 +143,47 @@ def test_a_service_is_one_folder_and_one_line() -> None:
     assert re.findall(r"^(\d)\. ", GUIDE, re.MULTILINE) == list("123456")
 
 
-def test_a_service_is_added_as_the_guide_says(deployment: Deployment) -> None:
-    assert deployment.connect() == {
+def test_a_service_is_added_as_the_guide_says(guide: Deployment) -> None:
+    assert guide.connect() == {
         "outcome": "connected",
         "service": "jotter",
         "provider": "jotter",
         "role": "",
         "label": "main",
     }
-    deployment.vendor.reply_with(json_response({"id": "n7", "title": "Groceries", "text": "Milk"}))
-    assert deployment.call("create_note", title="Groceries", text="Milk")["id"] == "n7"
-    (received,) = deployment.vendor.received
+    guide.vendor.reply_with(json_response({"id": "n7", "title": "Groceries", "text": "Milk"}))
+    assert guide.call("create_note", title="Groceries", text="Milk")["id"] == "n7"
+    (received,) = guide.vendor.received
     assert (received.method, received.path) == ("POST", "/notes")
     assert json.loads(received.body) == {"title": "Groceries", "text": "Milk"}
-    assert deployment.server.accepts(received.headers["authorization"].removeprefix("Bearer "))
-    deployment.vendor.reply_with(json_response({"notes": []}), json_response({"id": "n7"}))
-    assert deployment.call("list_notes") == {"notes": []}
-    assert deployment.call("get_note", note_id="n7") == {"id": "n7"}
+    assert guide.server.accepts(received.headers["authorization"].removeprefix("Bearer "))
+    guide.vendor.reply_with(json_response({"notes": []}), json_response({"id": "n7"}))
+    assert guide.call("list_notes") == {"notes": []}
+    assert guide.call("get_note", note_id="n7") == {"id": "n7"}
 
 
-def test_the_guide_s_service_reads_its_own_refusals(deployment: Deployment) -> None:
-    deployment.connect()
-    deployment.vendor.reply_with(json_response({"ok": False, "error": "missing_scope", "needed": "write"}))
+def test_the_guide_s_service_reads_its_own_refusals(guide: Deployment) -> None:
+    guide.connect()
+    guide.vendor.reply_with(json_response({"ok": False, "error": "missing_scope", "needed": "write"}))
     with pytest.raises(ScopeMissing):
-        deployment.call("create_note", title="a", text="b")
-    deployment.vendor.reply_with(json_response({"ok": False, "error": "ratelimited"}))
+        guide.call("create_note", title="a", text="b")
+    guide.vendor.reply_with(json_response({"ok": False, "error": "ratelimited"}))
     with pytest.raises(RateLimitExceeded):
-        deployment.call("list_notes")
+        guide.call("list_notes")
 
 
-def test_the_guide_s_service_has_the_page_and_requests_of_the_guide(deployment: Deployment) -> None:
-    module = deployment.catalogue.module("jotter")
+def test_the_guide_s_service_has_the_page_and_requests_of_the_guide(guide: Deployment) -> None:
+    module = guide.catalogue.module("jotter")
     (written,) = re.findall(r"then run `make test`:\n\n   ```\n(.*?)   ```", GUIDE, re.DOTALL)
     first_uses = [line for line in requests(module) if " use 1: " in line]
     assert first_uses == [line.strip() for line in written.splitlines()]
     assert re.search(r"## create_note.*\n\nWrite a note\.", page(module))
     assert mcpist_services.title("jotter") == "Jotter"
-    entry = deployment.catalogue.read().modules["jotter"]
+    entry = guide.catalogue.read().modules["jotter"]
     assert [*entry.resources, *entry.prompts] == ["note", "summarize"]
 
 
-def test_the_guide_s_service_is_offered_to_people_whose_roles_use_it(deployment: Deployment) -> None:
-    message = {"operation": "offer", "proof": deployment.door.session("ada"), "organization": "acme"}
-    (entry,) = deployment.door.send(message)["result"]["services"]
+def test_the_guide_s_service_is_offered_to_people_whose_roles_use_it(guide: Deployment) -> None:
+    message = {"operation": "offer", "proof": guide.door.session("ada"), "organization": "acme"}
+    (entry,) = guide.door.send(message)["result"]["services"]
     assert (entry["service"], entry["provider"], entry["consent"]) == ("jotter", "jotter", True)

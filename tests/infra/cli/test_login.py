@@ -34,8 +34,8 @@ def issuer() -> Iterator[FullIssuer]:
 
 
 @pytest.fixture
-def deployment(issuer: FullIssuer) -> Iterator[Service]:
-    """A deployment that names its issuer."""
+def endpoint(issuer: FullIssuer) -> Iterator[Service]:
+    """An endpoint that names its issuer."""
     metadata = {"resource": "http://127.0.0.1:3000/mcp", "authorization_servers": [issuer.issuer]}
     with serving() as service:
         service.replies = [json_response(metadata)]
@@ -60,9 +60,9 @@ def choosing(sub: str = "ada", **form: str) -> Callable[[str], None]:
     return browse
 
 
-def test_a_person_logs_in_with_a_browser(deployment: Service, issuer: FullIssuer) -> None:
-    login = oauth_client.log_in(deployment.url, "", 0, choosing())
-    assert (login.url, login.resource) == (deployment.url, "http://127.0.0.1:3000/mcp")
+def test_a_person_logs_in_with_a_browser(endpoint: Service, issuer: FullIssuer) -> None:
+    login = oauth_client.log_in(endpoint.url, "", 0, choosing())
+    assert (login.url, login.resource) == (endpoint.url, "http://127.0.0.1:3000/mcp")
     assert issuer.issuer in login.token_endpoint
     assert login.expires_at is not None
     assert login.expires_at > time.time() + 3_000
@@ -81,13 +81,13 @@ def test_a_login_at_a_server_that_calls_itself_another_one_is_refused() -> None:
         assert oauth_client.discover(service.url).issuer == service.url
 
 
-def test_tokens_are_kept_for_their_owner_alone_and_in_no_representation(deployment: Service, home: Path) -> None:
-    login = oauth_client.log_in(deployment.url, "", 0, choosing())
+def test_tokens_are_kept_for_their_owner_alone_and_in_no_representation(endpoint: Service, home: Path) -> None:
+    login = oauth_client.log_in(endpoint.url, "", 0, choosing())
     login_store.save(login)
     file = home / "mcpist/logins.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert login_store.find() == login_store.find(deployment.url) == login
+    assert login_store.find() == login_store.find(endpoint.url) == login
     assert login.access_token not in repr(login)
     assert login.refresh_token not in repr(login)
     file.chmod(0o644)
@@ -95,8 +95,8 @@ def test_tokens_are_kept_for_their_owner_alone_and_in_no_representation(deployme
         login_store.find()
 
 
-def test_a_token_that_ends_is_refreshed_once(deployment: Service) -> None:
-    login = replace(oauth_client.log_in(deployment.url, "", 0, choosing()), expires_at=time.time() + 30)
+def test_a_token_that_ends_is_refreshed_once(endpoint: Service) -> None:
+    login = replace(oauth_client.log_in(endpoint.url, "", 0, choosing()), expires_at=time.time() + 30)
     login_store.save(login)
     renewed = oauth_client.fresh(login)
     assert renewed.access_token != login.access_token
@@ -113,8 +113,8 @@ def _stored(login: KeptLogin, before: KeptLogin) -> KeptLogin:
     return login
 
 
-def test_a_logout_revokes_the_tokens_and_forgets_them(deployment: Service) -> None:
-    login = oauth_client.log_in(deployment.url, "", 0, choosing())
+def test_a_logout_revokes_the_tokens_and_forgets_them(endpoint: Service) -> None:
+    login = oauth_client.log_in(endpoint.url, "", 0, choosing())
     login_store.save(login)
     assert oauth_client.revoke(login)
     login_store.remove(login.url)
@@ -123,9 +123,9 @@ def test_a_logout_revokes_the_tokens_and_forgets_them(deployment: Service) -> No
         oauth_client.fresh(login, refused=True)
 
 
-def test_a_refused_login_says_so(deployment: Service) -> None:
+def test_a_refused_login_says_so(endpoint: Service) -> None:
     with pytest.raises(CommandError, match="refused: access_denied"):
-        oauth_client.log_in(deployment.url, "", 0, choosing(sub="", deny="yes"))
+        oauth_client.log_in(endpoint.url, "", 0, choosing(sub="", deny="yes"))
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_a_refused_login_says_so(deployment: Service) -> None:
         {},
     ],
 )
-def test_a_server_that_cannot_be_trusted_is_refused(deployment: Service, metadata: dict[str, Any]) -> None:
-    deployment.replies = [json_response(metadata)]
+def test_a_server_that_cannot_be_trusted_is_refused(endpoint: Service, metadata: dict[str, Any]) -> None:
+    endpoint.replies = [json_response(metadata)]
     with pytest.raises(CommandError, match="cannot be used"):
-        oauth_client.discover(deployment.url)
+        oauth_client.discover(endpoint.url)
 
 
 @pytest.mark.parametrize(
@@ -151,15 +151,15 @@ def test_a_server_that_cannot_be_trusted_is_refused(deployment: Service, metadat
         {"authorization_endpoint": None},
     ],
 )
-def test_metadata_that_is_wrong_is_refused(deployment: Service, change: dict[str, Any]) -> None:
+def test_metadata_that_is_wrong_is_refused(endpoint: Service, change: dict[str, Any]) -> None:
     with serving() as server:
         own = {"issuer": server.url, "authorization_endpoint": f"{server.url}/a", "token_endpoint": f"{server.url}/t"}
         server.replies = [json_response(own)]
-        deployment.replies = [json_response({"authorization_servers": [server.url]})]
-        assert oauth_client.discover(deployment.url).token_endpoint == f"{server.url}/t"
+        endpoint.replies = [json_response({"authorization_servers": [server.url]})]
+        assert oauth_client.discover(endpoint.url).token_endpoint == f"{server.url}/t"
         server.replies = [json_response({**own, **change})]
         with pytest.raises(CommandError, match="cannot be used"):
-            oauth_client.discover(deployment.url)
+            oauth_client.discover(endpoint.url)
 
 
 def test_only_the_redirect_with_the_state_is_an_answer() -> None:
@@ -179,14 +179,14 @@ def test_a_browsers_idle_connection_does_not_hold_up_the_redirect() -> None:
         assert callback.wait(5)["code"] == "c-1"
 
 
-def test_an_answer_of_another_server_is_refused(deployment: Service) -> None:
+def test_an_answer_of_another_server_is_refused(endpoint: Service) -> None:
     def browse(page: str) -> None:
         query = parse_qs(urlsplit(page).query)
         back = {"code": "c-1", "state": query["state"][0], "iss": "https://another.example.com"}
         threading.Thread(target=lambda: httpx2.get(query["redirect_uri"][0], params=back)).start()
 
     with pytest.raises(CommandError, match="another server"):
-        oauth_client.log_in(deployment.url, "", 0, browse)
+        oauth_client.log_in(endpoint.url, "", 0, browse)
 
 
 def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, login: FullIssuer) -> None:
@@ -208,9 +208,9 @@ def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, log
     assert mcpist("logout", fails=True)["message"] == "Nobody is logged in."
 
 
-def test_an_address_that_is_no_endpoint_is_an_error(mcpist: Mcpist, deployment: Service, login: FullIssuer) -> None:
-    deployment.replies = [json_response({"hello": "world"}, 404)]
-    error = mcpist("user", "list", "--url", deployment.url, "--token", login.mint("ada"), fails=True)
+def test_an_address_that_is_no_endpoint_is_an_error(mcpist: Mcpist, endpoint: Service, login: FullIssuer) -> None:
+    endpoint.replies = [json_response({"hello": "world"}, 404)]
+    error = mcpist("user", "list", "--url", endpoint.url, "--token", login.mint("ada"), fails=True)
     assert error["code"] == "UPSTREAM_UNAVAILABLE"
     assert error["message"].endswith(" answered 404.")
     assert "404" not in error["hint"]
