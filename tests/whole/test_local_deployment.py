@@ -1,6 +1,7 @@
 """The first steps of a new user: a real client, a schema, a call, a batch, and its machine in Step Functions."""
 
 import json
+from functools import partial
 
 import pytest
 from mcp.client.client import Client
@@ -9,6 +10,7 @@ from mcp_types import ResourceTemplateReference
 
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
+from mcpist.polling import Polling
 from tests.traffic import traffic_of
 from tests.whole.conftest import McpUser
 
@@ -54,9 +56,11 @@ def test_a_batch_is_seen_in_step_functions_with_its_parallel_branches(
         for execution in states.list_executions(stateMachineArn=arn)["executions"]:
             if execution["name"] == batch:
                 definition = json.loads(states.describe_state_machine(stateMachineArn=arn)["definition"])
-                started = states.describe_execution(executionArn=execution["executionArn"])
-    assert started["status"] == "SUCCEEDED"
-    assert json.loads(started["input"]) == {"batch": f"demo#{batch}"}
+                describe = partial(states.describe_execution, executionArn=execution["executionArn"])
+    # The execution ends after the last step has settled, which the batch's answer waits for.
+    ended = Polling(0.02, 0.5).wait(describe(), lambda one: one["status"] != "RUNNING", describe, seconds=10)
+    assert ended["status"] == "SUCCEEDED"
+    assert json.loads(ended["input"]) == {"batch": f"demo#{batch}"}
     (fork,) = definition["States"].values()
     assert (fork["Type"], len(fork["Branches"])) == ("Parallel", 2)
 
