@@ -64,6 +64,14 @@ def test_a_tool_that_reads_first_shows_the_write_that_comes_of_it(tracker: Track
     assert found["request"] == {"method": "PATCH", "url": f"{tracker.url}/items/7", "body": {"title": "older"}}
 
 
+def test_the_last_request_of_a_tool_that_writes_is_not_made_though_it_is_a_get(tracker: Tracker) -> None:
+    request = {"method": "GET", "url": f"{tracker.url}/items/7/visit"}
+    assert shown(tracker, "visit", item_id="7")["request"] == request
+    assert tracker.received == []
+    assert shown(tracker, "visit_known", item_id="7")["request"] == request
+    assert [one.path for one in tracker.received] == ["/items/7"]
+
+
 def test_who_is_told_and_what_it_costs_is_shown_where_the_service_says_it(tracker: Tracker) -> None:
     found = shown(tracker, "send", item_id="7")
     assert (found["tells"], found["costs"]) == ({"item": "7"}, "a cent")

@@ -110,6 +110,17 @@ def tracker(host: str) -> Module:
         """Send a message about an item."""
         return Call("PATCH", f"/items/{item_id}", json=given(message=text))
 
+    @module.writes(DONE, irreversible="a count of visits")
+    def visit(item_id: str) -> Call:
+        """Count a visit of an item, which the service does for a GET."""
+        return Call("GET", f"/items/{item_id}/visit")
+
+    @module.writes(DONE, irreversible="a count of visits")
+    def visit_known(item_id: str) -> Calls:
+        """Count a visit of an item that exists."""
+        yield Call("GET", f"/items/{item_id}")
+        return Call("GET", f"/items/{item_id}/visit")
+
     @module.asks(DONE, irreversible="money that was paid")
     def pay(item_id: str) -> Call:
         """Pay for an item."""

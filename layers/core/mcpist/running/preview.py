@@ -32,6 +32,10 @@ class _Reached(BaseException):  # no tool may catch it as an error of the reques
 class _Rehearsal(ToolRun):
     """A run that ends before the first request that changes something; of a tool that reads, before any."""
 
+    def finish(self, call: Call, account: Account | None) -> Any:  # noqa: ARG002 - it is not sent
+        """Make no request: even a GET is what the tool is for, and may change something where the tool writes."""
+        raise _Reached(call)
+
     def request(self, call: Call, account: Account | None = None) -> ServiceResponse:
         """Return the response to a read that comes before a change."""
         if call.method != "GET" or self.tool.reads:

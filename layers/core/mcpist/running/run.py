@@ -250,12 +250,16 @@ class ToolRun:
     def produce(self, work: Work, account: Account | None = None) -> Any:
         """Return the result of the work; its first request is sent with `account` where that is resolved already."""
         if isinstance(work, Call):
-            return self.request(work, account).json
+            return self.finish(work, account)
         if isinstance(work, Lookup):
             return self.look_up(work, account)
         if isinstance(work, ProxiedCall):
             return self.proxy(work, account)
         return self.converse(work, account)
+
+    def finish(self, call: Call, account: Account | None) -> Any:
+        """Return the JSON of the response to the Call that is the work, or its last part."""
+        return self.request(call, account).json
 
     def request(self, call: Call, account: Account | None = None) -> ServiceResponse:
         """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""
@@ -372,7 +376,7 @@ class ToolRun:
                 else:
                     call = self._resume(calls, response)
         except StopIteration as end:
-            return self.request(end.value, account).json if isinstance(end.value, Call) else end.value
+            return self.finish(end.value, account) if isinstance(end.value, Call) else end.value
 
     def _resume(self, calls: Calls, response: ServiceResponse) -> Call:
         """Send the generator a response; an error while it reads the JSON means that the service has changed."""
